@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
 
+from hosts.web.breakdown_choice import label_group
 from hosts.web.charts.number_format import ValueFormat
 from hosts.web.charts.plot import build_plot
 from hosts.web.charts.plot_model import Bucket, Plot, Series
@@ -88,6 +89,50 @@ def _build_line(
         label=format_cohort_start(start, granularity),
         size=ValueFormat().format_in_full_or_dash(rows[0]["cohort_size"]),
         cells=tuple(cells.get(period) for period in periods),
+    )
+
+
+def build_group_table(
+    answer: Mapping[str, Any],
+    unit: ValueFormat,
+    overall: Mapping[int, float | None],
+    values_of: Callable[[Mapping[str, Any]], Mapping[int, float | None]],
+) -> CohortTable | None:
+    """The groups of a breakdown as lines, pooled over their cohorts; None without a breakdown.
+
+    Args:
+        answer: of `GET /retention` or `GET /ltv`.
+        unit: of the values.
+        overall: the values of all groups together by period, for the last line.
+        values_of: returns the values of a group by period.
+    """
+    if answer["breakdown"] is None:
+        return None
+    groups = [(group, values_of(group)) for group in answer["groups"]]
+    periods = range(max(overall, default=-1) + 1)
+    listed = [value for _, values in groups for period, value in values.items() if period and value]
+    highest = max(listed, default=0.0)
+
+    def cells(values: Mapping[int, float | None]) -> tuple[HeatCell | None, ...]:
+        return tuple(
+            HeatCell(unit.format_in_full_or_dash(values[period]), "", heat_level(values[period], highest))
+            if period in values
+            else None
+            for period in periods
+        )
+
+    return CohortTable(
+        heads=tuple(f"{PERIOD_NAMES[answer['granularity']]} {period}" for period in periods),
+        lines=tuple(
+            CohortLine(
+                label_group(answer["breakdown"], group),
+                ValueFormat().format_in_full_or_dash(group["persons"]),
+                cells(values),
+            )
+            for group, values in groups
+        ),
+        pooled=cells(overall),
+        has_partial=False,
     )
 
 

@@ -3,20 +3,24 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 from quart import Response, request
 
 from hosts.web.api_client import ApiResult
+from hosts.web.breakdown_choice import (
+    EVENT_BREAKDOWNS,
+    chosen_breakdown,
+    label_breakdowns,
+    label_group,
+)
 from hosts.web.cards.card import Card
-from hosts.web.cards.json_values import build_display_context, collect_labels
+from hosts.web.cards.json_values import build_display_context
 from hosts.web.cards.reports import build_funnel_card
 from hosts.web.charts.number_format import ValueFormat
-from hosts.web.concurrent_reads import gather_two_at_a_time
 from hosts.web.page_context import Page, PageContext
 from hosts.web.read_filters import build_page_range_bar, exact_filter_parameters, skipped_filter_labels
-from hosts.web.value_labels import label_dimension_value, label_event_name
+from hosts.web.value_labels import label_event_name
 from hosts.web.view_state import ViewState, read_view_state
 from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.access.models import Workspace
@@ -27,7 +31,6 @@ from service_core.kernel.operations import Scope
 
 MAX_STEPS: Final = 5
 MIN_STEPS: Final = 2
-MAX_GROUPS: Final = 5
 ORDER_LABELS: Final[Mapping[str, str]] = {
     "ordered": "In this order, other events may lie between",
     "strict": "In this order, nothing between",
@@ -35,7 +38,7 @@ ORDER_LABELS: Final[Mapping[str, str]] = {
 }
 UNIT_LABELS: Final[Mapping[str, str]] = {"person": "People", "session": "Sessions"}
 DIMENSIONS: Final = ("channel", "utm_source", "utm_campaign", "country", "device_type")
-"""Dimensions a funnel can be filtered by, and compared by."""
+"""Dimensions a funnel can be filtered by."""
 
 _STEP_FIELDS: Final = tuple(f"step{number}" for number in range(1, MAX_STEPS + 1))
 _OPTION_FIELDS: Final = ("window_days", "order", "unit", "exclude")
@@ -59,7 +62,10 @@ class StepLine:
 
 @dataclass(frozen=True, slots=True)
 class GroupLine:
-    """The funnel of one value of a dimension: a count per step, and the share that reached the last one."""
+    """The funnel of one value of a dimension: a count per step, and the share that reached the last one.
+
+    ``link`` shows the funnel of the value alone; empty where the page has no filter for it.
+    """
 
     label: str
     link: str
@@ -74,7 +80,7 @@ async def show_funnels(context: PageContext, public_id: str) -> Response:
     chosen = dict(state.page_parameters)
     steps = chosen_steps(state)
     names, funnel = await gather_or_cancel(view.get("/event-names"), _read_funnel(view, state, steps))
-    shown = {} if funnel is None else await _describe_funnel(view, state, steps, funnel)
+    shown = {} if funnel is None else _describe_funnel(view, state, steps, funnel)
     return await view.render(
         "funnels.html",
         state=state,
@@ -83,18 +89,13 @@ async def show_funnels(context: PageContext, public_id: str) -> Response:
         step_fields=_STEP_FIELDS,
         orders=ORDER_LABELS,
         units=UNIT_LABELS,
-        dimensions=_dimension_labels(context),
+        dimensions=label_breakdowns(context, EVENT_BREAKDOWNS, state),
         bar=build_page_range_bar(context, view.workspace, "/funnels", state, DIMENSIONS),
         skipped=skipped_filter_labels(context, exact_filter_parameters(state, DIMENSIONS)[1]),
         names=names,
         suggestions=_suggest_funnels(names, state),
         **shown,
     )
-
-
-def _dimension_labels(context: PageContext) -> dict[str, str]:
-    labels = collect_labels(context.component(Catalog))
-    return {"": "Nothing", **{dimension: labels.get(dimension, dimension) for dimension in DIMENSIONS}}
 
 
 def _suggest_funnels(names: ApiResult, state: ViewState) -> list[tuple[str, str]]:
@@ -107,13 +108,12 @@ def _suggest_funnels(names: ApiResult, state: ViewState) -> list[tuple[str, str]
     ]
 
 
-async def _read_funnel(
-    view: WorkspaceView, state: ViewState, steps: Sequence[str], **filters: str
-) -> ApiResult | None:
+async def _read_funnel(view: WorkspaceView, state: ViewState, steps: Sequence[str]) -> ApiResult | None:
     """The answer for the chosen steps; None while there are fewer than two."""
     if len(steps) < MIN_STEPS:
         return None
-    return await view.get("/funnel", **(funnel_request_parameters(state, steps) | filters))
+    by = chosen_breakdown(state)
+    return await view.get("/funnel", **funnel_request_parameters(state, steps), breakdown=by)
 
 
 def chosen_steps(state: ViewState) -> list[str]:
@@ -133,19 +133,18 @@ def funnel_request_parameters(state: ViewState, steps: Sequence[str]) -> dict[st
     }
 
 
-async def _describe_funnel(
+def _describe_funnel(
     view: WorkspaceView, state: ViewState, steps: Sequence[str], funnel: ApiResult
 ) -> dict[str, Any]:
     if funnel.problem is not None:
         return {"read": funnel}
-    groups = await _compare_by_chosen_dimension(view, state, steps)
     may_save = Scope.WRITE_REPORTS in view.caller.credential.scopes
     return {
         "read": funnel,
         "card": _build_card(view.context, view.workspace, steps, funnel.data),
         "lines": [_build_step_line(step) for step in funnel.data["steps"]],
         "unit_words": UNIT_LABELS[funnel.data["unit"]].lower(),
-        "groups": groups,
+        "groups": _describe_groups(state, funnel.data),
         "definition": json.dumps(_report_definition(state, funnel.data)),
         "is_filtered": bool(state.is_filtered or dict(state.page_parameters).get("exclude")),
         "report_name": " → ".join(label_event_name(name) for name in steps)[:120],
@@ -176,45 +175,22 @@ def _build_step_line(step: Mapping[str, Any]) -> StepLine:
     )
 
 
-async def _compare_by_chosen_dimension(
-    view: WorkspaceView, state: ViewState, steps: Sequence[str]
-) -> dict[str, Any] | None:
-    """The funnel of each of the most frequent values of the chosen dimension; None if none is chosen."""
-    dimension = dict(state.page_parameters).get("by", "")
-    if dimension not in DIMENSIONS:
+def _describe_groups(state: ViewState, answer: Mapping[str, Any]) -> list[GroupLine] | None:
+    """The funnel of each of the largest values of the chosen dimension; None if none is chosen."""
+    dimension = answer["breakdown"]
+    if dimension is None:
         return None
-    values = await view.get(
-        "/dimension-values",
-        dimension=dimension,
-        limit=str(MAX_GROUPS),
-        **state.range_and_segment_parameters(),
-    )
-    if values.problem is not None:
-        return {"problem": values.problem, "lines": [], "failed": []}
-    listed = [row["value"] for row in values.data["values"]]
-    funnels = await gather_two_at_a_time(
-        partial(_read_funnel, view, state, steps, **{dimension: value}) for value in listed
-    )
-    answers = [(value, funnel) for value, funnel in zip(listed, funnels, strict=True) if funnel is not None]
-    return {
-        "problem": None,
-        "lines": [
-            _build_group_line(dimension, value, state, read.data)
-            for value, read in answers
-            if not read.problem
-        ],
-        "failed": [label_dimension_value(dimension, value) for value, read in answers if read.problem],
-        "has_more": values.data["has_more"],
-    }
+    return [_build_group_line(dimension, group, state) for group in answer["groups"]]
 
 
-def _build_group_line(dimension: str, value: str, state: ViewState, answer: Mapping[str, Any]) -> GroupLine:
+def _build_group_line(dimension: str, group: Mapping[str, Any], state: ViewState) -> GroupLine:
     count, rate = ValueFormat(), ValueFormat("ratio")
+    is_filter = dimension in DIMENSIONS and not group["is_other"]
     return GroupLine(
-        label=label_dimension_value(dimension, value),
-        link=state.with_filter(dimension, value).query_string,
-        counts=tuple(count.format_in_full_or_dash(step["count"]) for step in answer["steps"]),
-        rate=rate.format_in_full_or_dash(answer["overall_conversion_rate"]),
+        label=label_group(dimension, group),
+        link=state.with_filter(dimension, group["value"]).query_string if is_filter else "",
+        counts=tuple(count.format_in_full_or_dash(step["count"]) for step in group["steps"]),
+        rate=rate.format_in_full_or_dash(group["overall_conversion_rate"]),
     )
 
 

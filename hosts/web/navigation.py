@@ -56,6 +56,7 @@ ENTRIES: Final = (
     NavEntry(NavSection.EXPLORE, "Funnels", "/funnels"),
     NavEntry(NavSection.EXPLORE, "Paths", "/paths"),
     NavEntry(NavSection.EXPLORE, "Retention", "/retention"),
+    NavEntry(NavSection.EXPLORE, "Experiments", "/experiments"),
     NavEntry(NavSection.EXPLORE, "Attribution", "/attribution"),
     NavEntry(NavSection.EXPLORE, "Events", "/events"),
     NavEntry(NavSection.EXPLORE, "People", "/people"),

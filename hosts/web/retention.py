@@ -6,11 +6,18 @@ from typing import Any, Final
 from quart import Response, request
 
 from hosts.web.api_client import ApiResult
+from hosts.web.breakdown_choice import (
+    EVENT_BREAKDOWNS,
+    FIRST_TOUCH_BREAKDOWNS,
+    chosen_breakdown,
+    label_breakdowns,
+)
 from hosts.web.charts.number_format import ValueFormat
 from hosts.web.cohort_table import (
     HeatCell,
     Row,
     build_cohort_table,
+    build_group_table,
     build_period_curve,
     heat_level,
 )
@@ -37,9 +44,10 @@ MODE_LABELS: Final[Mapping[str, str]] = {
 DIMENSIONS: Final = ("channel", "utm_source", "utm_campaign", "country")
 DEFAULT_PERIODS: Final = "12"
 _PARAMETERS: Final = (
-    "view", "granularity", "periods", "cohort_by", "event_name", "mode", "include_partial",
+    "view", "granularity", "periods", "cohort_by", "event_name", "mode", "include_partial", "by",
 )  # fmt: skip
 _RETENTION_ONLY: Final = ("event_name", "mode")
+_NOT_OF_BOTH_READS: Final = frozenset({"view", "by", *_RETENTION_ONLY})
 
 
 async def show_retention(context: PageContext, public_id: str) -> Response:
@@ -56,6 +64,8 @@ async def show_retention(context: PageContext, public_id: str) -> Response:
         granularities=GRANULARITY_LABELS,
         cohorts=COHORT_LABELS,
         modes=MODE_LABELS,
+        by=chosen_breakdown(state),
+        breakdowns=label_breakdowns(context, (*FIRST_TOUCH_BREAKDOWNS, *EVENT_BREAKDOWNS), state),
         bar=build_page_range_bar(context, view.workspace, "/retention", state, DIMENSIONS),
         skipped=skipped_filter_labels(context, exact_filter_parameters(state, DIMENSIONS)[1]),
         read=reads[0],
@@ -72,7 +82,8 @@ async def _read_cohorts(
     parameters = {
         **state.range_and_segment_parameters(),
         **exact_filter_parameters(state, DIMENSIONS)[0],
-        **{name: chosen.get(name, "") for name in _PARAMETERS if name not in {"view", *_RETENTION_ONLY}},
+        **{name: chosen.get(name, "") for name in _PARAMETERS if name not in _NOT_OF_BOTH_READS},
+        "breakdown": chosen_breakdown(state),
     }
     if is_ltv:
         return await view.get("/ltv", **parameters), None
@@ -83,13 +94,13 @@ async def _read_cohorts(
 
 def _describe_cohorts(read: ApiResult, *, is_ltv: bool) -> dict[str, Any]:
     if read.problem is not None or not read.data["rows"]:
-        return {"table": None, "curve": None}
+        return {"table": None, "curve": None, "groups": None}
     return _describe_lifetime_value(read.data) if is_ltv else _describe_retention(read.data)
 
 
 def _describe_retention(answer: Mapping[str, Any]) -> dict[str, Any]:
     granularity = answer["granularity"]
-    pooled = {row["period"]: row["retention_rate"] for row in answer["averages"]}
+    pooled = _pooled_rates(answer["averages"])
     highest = max((row["retention_rate"] or 0 for row in answer["rows"] if row["period"]), default=0.0)
     cells = {
         period: HeatCell(ValueFormat("ratio").format_in_full_or_dash(rate), "", heat_level(rate, highest))
@@ -100,7 +111,14 @@ def _describe_retention(answer: Mapping[str, Any]) -> dict[str, Any]:
             answer["rows"], granularity, lambda row: _retention_cell(row, highest), cells
         ),
         "curve": build_period_curve("People who came back", granularity, pooled, ValueFormat("ratio")),
+        "groups": build_group_table(
+            answer, ValueFormat("ratio"), pooled, lambda group: _pooled_rates(group["averages"])
+        ),
     }
+
+
+def _pooled_rates(averages: Sequence[Mapping[str, Any]]) -> dict[int, float | None]:
+    return {row["period"]: row["retention_rate"] for row in averages}
 
 
 def _retention_cell(row: Row, highest: float) -> HeatCell:
@@ -125,6 +143,9 @@ def _describe_lifetime_value(answer: Mapping[str, Any]) -> dict[str, Any]:
             answer["rows"], granularity, lambda row: _value_cell(row, highest, money), cells
         ),
         "curve": build_period_curve("Revenue per person so far", granularity, pooled, money),
+        "groups": build_group_table(
+            answer, money, pooled, lambda group: pool_value_per_person(group["rows"])
+        ),
     }
 
 
