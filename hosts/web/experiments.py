@@ -77,7 +77,7 @@ async def show_experiments(context: PageContext, public_id: str) -> Response:
         names=names,
         known=known,
         read=read,
-        bar=build_page_range_bar(context, view.workspace, "/experiments", state, ()),
+        bar=build_page_range_bar(context, view.workspace, "/experiments", state, (), accepts_segments=False),
         **({} if read is None or read.problem else _describe_results(read.data)),
     )
 
