@@ -15,6 +15,7 @@ from tests.analytics.deployment import run_deployment
 ROOT = "/v1"
 DAYS = {"start_date": "2026-07-01", "end_date": "2026-07-07"}
 REQUIRED_PARAMETERS = {
+    "experiment": "checkout",
     **DAYS,
     "dimension": "country",
     "q": "visitors",
