@@ -30,6 +30,23 @@ def moved_report_ids(cards: Cards, report_id: str, steps: int) -> list[str]:
     return ids
 
 
+def report_ids_with_card_at(cards: Cards, report_id: str, position: int | None) -> list[str]:
+    """Returns the reports in the order that has one card at a position, counted from 0; the last one at most.
+
+    Args:
+        cards: of the layout.
+        report_id: report of the card.
+        position: where the card goes.
+
+    Raises:
+        NotFound: no card has this report, or there is no such position.
+    """
+    ids = [card["report_id"] for card in cards]
+    if report_id not in ids or position is None or position < 0:
+        raise NotFound
+    return moved_report_ids(cards, report_id, position - ids.index(report_id))
+
+
 def read_changed_cards(cards: Cards, operation: str, report_id: str, size: str) -> list[dict[str, Any]]:
     """Returns the cards after one was added, resized or removed.
 

@@ -12,7 +12,12 @@ from hosts.web.cards.card import Answer, Card, message_card
 from hosts.web.cards.json_values import build_display_context
 from hosts.web.cards.outcomes import build_outcome_card
 from hosts.web.change_preview import FormWrite, delete_and_lead_to_list, preview_or_save
-from hosts.web.dashboard_layout import SIZE_LABELS, moved_report_ids, read_changed_cards
+from hosts.web.dashboard_layout import (
+    SIZE_LABELS,
+    moved_report_ids,
+    read_changed_cards,
+    report_ids_with_card_at,
+)
 from hosts.web.forms import parse_id_or_raise_not_found
 from hosts.web.page_context import Page, PageContext
 from hosts.web.range_bar import FILTERS_ONLY, RangeBar
@@ -31,6 +36,7 @@ from service_core.kernel.operations import Scope
 
 MAX_LISTED: Final = 50
 MAX_OFFERED_REPORTS: Final = 500
+_MOVES: Final[Mapping[str, int]] = {"up": -1, "down": 1}
 
 
 async def list_dashboards(context: PageContext, public_id: str) -> Response:
@@ -129,8 +135,12 @@ async def change_cards(context: PageContext, public_id: str, dashboard_id: str) 
     dashboard = await load_dashboard(view, dashboard_id)
     form, cards = context.form, dashboard["layout"]["cards"]
     operation, report_id = form.text("op"), str(parse_id_or_raise_not_found(form.text("report_id")))
-    if operation in ("up", "down"):
-        order = moved_report_ids(cards, report_id, -1 if operation == "up" else 1)
+    if operation in (*_MOVES, "move"):
+        order = (
+            report_ids_with_card_at(cards, report_id, form.integer("position"))
+            if operation == "move"
+            else moved_report_ids(cards, report_id, _MOVES[operation])
+        )
         path = f"/dashboards/{dashboard['id']}/reorder"
         return await _write_dashboard(view, dashboard, "POST", path, {"report_ids": order, **_expected(view)})
     changed = read_changed_cards(cards, operation, report_id, form.text("size"))

@@ -149,3 +149,18 @@ async def test_filters_are_offered_to_keep_only_if_a_dashboard_can_have_them(sho
     assert await offers("f=country:is:FR")
     assert not await offers("f=country:is_not:DE")
     assert not await offers("f=country:is:DE&f=country:is:FR")
+
+
+@pytest.mark.parametrize(
+    ("position", "order"), [("0", [2, 0, 1]), ("1", [0, 2, 1]), ("9", [0, 1, 2]), ("-1", None), ("x", None)]
+)
+async def test_card_is_moved_to_a_position(shop_deployment, position, order):
+    reports, dashboard = await three_cards(shop_deployment)
+    ann = await sign_in_member(shop_deployment)
+    path = f"{PAGE}/{dashboard}"
+    moved = await ann.send(
+        f"{path}?edit=1", f"{path}/cards", op="move", report_id=reports[2], position=position
+    )
+    assert moved.status == (404 if order is None else 303)
+    stored = [report for report, _ in await stored_cards(shop_deployment, dashboard)]
+    assert stored == [reports[index] for index in order or (0, 1, 2)]

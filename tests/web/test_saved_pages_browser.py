@@ -110,3 +110,29 @@ async def test_dashboard_is_filled_by_keyboard(browser_deployment, own_objects):
         await page.keyboard.press("Enter")
         await page.wait_for_selector(f".slot h2:has-text('{name}')")
         assert "Saved." in await page.inner_text("[role=status]")
+
+
+async def test_cards_of_a_dashboard_are_moved_and_resized_by_dragging(browser_deployment, own_objects):
+    names = [f"{word} {new_id().hex[-6:]}" for word in ("First", "Second")]
+    reports = [await own_objects.report(name) for name in names]
+    dashboard = await own_objects.dashboard(reports, "Dragged")
+    titles = "[...document.querySelectorAll('.slot h2')].map((one) => one.innerText)"
+    async with browser_deployment.page() as page:
+        await page.goto(f"{browser_deployment.settings}/dashboards/{dashboard}?edit=1")
+        await page.locator("[data-drag=place]").nth(1).hover()
+        await page.mouse.down()
+        await page.locator(".slot h2").nth(0).hover()
+        await page.mouse.up()
+        await page.wait_for_selector("[role=status]:has-text('Saved.')")
+        assert await page.evaluate(titles) == names[::-1]
+        board = await page.locator(".board").bounding_box()
+        slot = page.locator(".slot").nth(0)
+        size = (await slot.get_attribute("class")).split()[1]
+        share, other = (1, "lg") if size != "lg" else (0.34, "sm")
+        await slot.locator("[data-drag=size]").hover()
+        await page.mouse.down()
+        await page.mouse.move(board["x"] + board["width"] * share - 2, 300)
+        await page.mouse.up()
+        await page.wait_for_selector(f".slot.{other} h2:has-text('{names[1]}')")
+        await page.reload()
+        assert await page.locator(".slot").nth(0).get_attribute("class") == f"slot {other}"
