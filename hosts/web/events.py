@@ -36,7 +36,7 @@ PROPERTY_ROWS: Final = ("1", "2", "3")
 """Numbers of the property filters in an address: ``key1``, ``op1`` and ``value1`` are the first."""
 
 _ID_FIELDS: Final = ("visitor_id", "user_id", "session_id")
-_FILTER_DIMENSIONS: Final = (
+EVENT_FILTER_DIMENSIONS: Final = (
     "attribution_source", "channel", "utm_source", "utm_medium", "utm_campaign", "lyr", "country", "device_type",
 )  # fmt: skip
 _PARAMETERS: Final = (
@@ -90,7 +90,7 @@ async def show_events(context: PageContext, public_id: str) -> Response:
     state = read_view_state(request.args, view.workspace.zone, view.caller.now, _PARAMETERS)
     shared = {
         "state": state,
-        "bar": build_page_range_bar(context, view.workspace, "/events", state, _FILTER_DIMENSIONS),
+        "bar": build_page_range_bar(context, view.workspace, "/events", state, EVENT_FILTER_DIMENSIONS),
         "skipped": skipped_filter_labels(context, _accepted_filters(state)[1]),
         **_form_values(state),
     }
@@ -165,7 +165,7 @@ async def _read_properties(view: WorkspaceView, state: ViewState) -> ApiResult:
 
 
 def _accepted_filters(state: ViewState) -> tuple[dict[str, str], list[str]]:
-    return exact_filter_parameters(state, _FILTER_DIMENSIONS)
+    return exact_filter_parameters(state, EVENT_FILTER_DIMENSIONS)
 
 
 def read_offset() -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any, Final
 
 from hosts.web.api_client import ApiClient, ApiResult
@@ -10,6 +11,8 @@ from hosts.web.cards.queries import build_query_card_by_columns
 from hosts.web.cards.rankings import build_ranking_card
 from hosts.web.cards.tiles import Tile, build_tiles
 from hosts.web.cards.trends import build_trend_card
+from hosts.web.charts.plot_model import Plot
+from hosts.web.overview_records import records_link_of_tile
 from hosts.web.overview_tabs import (
     BREAKDOWN_DIMENSIONS,
     DEFAULT_METRIC,
@@ -27,7 +30,10 @@ from hosts.web.view_state import ViewState
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.parse_filters import MAX_FILTERS
 from service_core.kernel.async_gather import gather_or_cancel
+from service_core.kernel.wall_clock import local_date
 
+_MAX_LINKED_ROWS: Final = 100
+_MOMENT: Final = timedelta(milliseconds=1)
 _MAX_RANKED: Final = 8
 _MAX_LINES: Final = 5
 _MAX_BUCKETS: Final = 1000
@@ -128,16 +134,7 @@ class OverviewReader:
         data = totals.body if totals.ok else None
         return OverviewPage(
             self.bar,
-            build_tiles(
-                TILE_METRICS,
-                data,
-                self.setting,
-                drawn=metric,
-                link_of=lambda id_: self.state.link(metric=None if id_ == DEFAULT_METRIC else id_),
-                explanation_of=lambda id_: (
-                    replace(self.state, page_parameters=(("metric", id_),)).query_string
-                ),
-            ),
+            self._build_tiles(metric, data),
             _describe_compared_days(data, self.setting),
             self._chart_card(metric, totals if chart is None else chart, is_broken_down=chart is not None),
             self._breakdown_choices(metric, by),
@@ -147,6 +144,17 @@ class OverviewReader:
             data is not None and not self.state.is_filtered and _shows_that_nothing_happened(data["totals"]),
             self._explore_query(metric, by),
         )
+
+    def _build_tiles(self, metric: str, data: Answer | None) -> list[Tile]:
+        tiles = build_tiles(
+            TILE_METRICS,
+            data,
+            self.setting,
+            drawn=metric,
+            link_of=lambda id_: self.state.link(metric=None if id_ == DEFAULT_METRIC else id_),
+            explanation_of=lambda id_: replace(self.state, page_parameters=(("metric", id_),)).query_string,
+        )
+        return [replace(tile, records=records_link_of_tile(tile, self.state)) for tile in tiles]
 
     async def load_card(self, group: TabGroup) -> TabbedCard:
         """One card with its chosen tab."""
@@ -202,7 +210,20 @@ class OverviewReader:
         if is_broken_down:
             card = build_query_card_by_columns(title, course.body, self.setting)
             return replace(card, numbers=(), size="lg")
-        return build_trend_card(metric, course.body, self.setting)
+        return self._link_rows_to_days(build_trend_card(metric, course.body, self.setting))
+
+    def _link_rows_to_days(self, card: Card) -> Card:
+        """The card whose table leads from each bucket to its days; a long one stays as it is, so that pages stay small."""
+        if card.table is None or not isinstance(card.figure, Plot) or len(card.table.rows) > _MAX_LINKED_ROWS:
+            return card
+        links = tuple(
+            self.state.with_days(
+                local_date(bucket.start, self.setting.zone),
+                local_date(bucket.end - _MOMENT, self.setting.zone),
+            ).query_string
+            for bucket in card.figure.buckets
+        )
+        return replace(card, table=replace(card.table, links=links))
 
     def _explore_query(self, metric: str, dimension: str | None) -> str:
         chosen = (("metrics", metric), ("dimensions", dimension or ""), ("chart", "line"))

@@ -23,11 +23,13 @@ class Table:
         head: titles of the columns.
         rows: texts, as many as the head has.
         names: how many columns at the left hold names; the others hold numbers.
+        links: address of the page of each row; empty where rows lead nowhere.
     """
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     names: int = 1
+    links: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ class Tile:
         link: query string of the page that draws it; empty when it cannot be drawn.
         current: whether it is drawn.
         explanation: query string of the page that explains the change.
+        records: path and query string below the workspace of the records it counts; empty where none are listed.
     """
 
     metric: str
@@ -49,6 +50,7 @@ class Tile:
     link: str
     current: bool
     explanation: str = ""
+    records: str = ""
 
 
 def build_tiles(

@@ -1,4 +1,4 @@
-// Charts: arrow keys read the values one by one, and dragging selects a range of days.
+// Charts: arrow keys read the values one by one, a click leads to the days of a bucket, dragging selects a range.
 
 /** @param {Element | null | undefined} at */
 const stopAt = (at) => at?.closest(".stop") ?? null;
@@ -94,7 +94,7 @@ function startSelection(down) {
     const selected = shade.isConnected;
     shade.remove();
     const [from, to] = [first, last].sort((a, b) => stops.indexOf(a) - stops.indexOf(b));
-    if (selected && from !== to) follow(chart, from, to);
+    if (selected ? from !== to : first === last) follow(chart, from, to);
   };
   document.addEventListener("pointermove", move);
   document.addEventListener("pointerup", done, { once: true });
