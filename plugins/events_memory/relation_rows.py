@@ -231,6 +231,8 @@ def _unconverted_payment_rows(history: WorkspaceEvents, scope: QueryScope) -> It
                 "orders_so_far": history.order_counts.get(event.seq),
                 "microseconds_to_second_order": history.microseconds_to_second_order.get(event.seq),
                 "timestamp": event.timestamp,
+                "event_id": event.event_id,
+                "rated_at": payment.booked_at(order_refunds=True),
                 "person_is_new": _is_first_in_span(history.events_by_person[person], scope),
             },
             entry=entry,

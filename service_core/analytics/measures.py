@@ -225,7 +225,8 @@ class Relation(StrEnum):
         ``is_order`` (a charge that is an order: `is_order_event`),
         ``first_order`` (the first order ever of the person), ``orders_so_far`` of an order (how many the person has had up
         to it; a renewal counts as first order only), ``microseconds_to_second_order`` of a first order (up to the next
-        order that is no renewal; absent without one), ``timestamp``, ``person_is_new`` (the first event ever of
+        order that is no renewal; absent without one), ``timestamp``, ``event_id``, ``rated_at`` (the
+        instant of its rate, for a refund that of its order), ``person_is_new`` (the first event ever of
         the person is in the range); `entry_column` and `property_column` of the event in which the payment arose
         (`origin_of_charge`; a refund arose where the charge of its order did); `touch_column`, the columns of the first
         touch ever of the person (`people.ports.Touch`), absent without one. Reports of one order within 7 days count once, the one with the highest
@@ -258,7 +259,7 @@ class Relation(StrEnum):
         span if any part of the workspace day of its date is; it belongs to the bucket that contains the start
         of that day, else to the nearest. Columns: ``platform``, ``account_id``, ``campaign_id``,
         ``campaign_name``, ``group_id``, ``group_name``, ``ad_id``, ``ad_name``, ``currency``,
-        ``missing_fx_rate``; and ``spend`` and ``conversion_value`` (minor units), ``impressions``, ``clicks``,
+        ``missing_fx_rate``, ``day``; and ``spend`` and ``conversion_value`` (minor units), ``impressions``, ``clicks``,
         ``reach``, ``conversions`` (in millionths), each absent if the platform omits it. Conditions on these
         apply to days, and to entities if they are grouped by.
     ``SUBSCRIPTIONS``

@@ -3,7 +3,7 @@
 `order_deduplication` decides which report of an order counts, `currency_conversion` converts the amounts.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
@@ -181,12 +181,15 @@ class PaymentRows(RelationRows):
 
     def column_or_joined_fact(self, name: str) -> Expression:
         """Returns a column of the payment, or a fact about its person."""
-        if name == "person":
-            return join_person_id_text(self, self.person_no)
-        if name == "person_is_new":
-            return self._join_and_test_person_first_seen_in_span()
-        if name == "missing_fx_rate":
-            return self.has_no_rate
+        joined_facts: Mapping[str, Callable[[], Expression]] = {
+            "person": lambda: join_person_id_text(self, self.person_no),
+            "person_is_new": self._join_and_test_person_first_seen_in_span,
+            "missing_fx_rate": lambda: self.has_no_rate,
+            "event_id": self._join_event_id,
+            "rated_at": lambda: self.table.c[RATE_INSTANT if RATE_INSTANT in self.table.c else "booked"],
+        }
+        if name in joined_facts:
+            return joined_facts[name]()
         if self.scope.rates and name in _MONEY_COLUMNS:
             return require_column(self.table, f"{CONVERTED_PREFIX}{name}")
         if name not in {
@@ -227,6 +230,19 @@ class PaymentRows(RelationRows):
         amounts = self.amount if amount_to_sum is None else amount_to_sum
         revenue = sa.func.coalesce(sa.func.sum(amounts).filter(sa.not_(self.has_no_rate)), 0)
         return revenue, sa.func.count().filter(sa.and_(self.has_no_rate, self.amount != 0)) > 0
+
+    def _join_event_id(self) -> Expression:
+        """Returns the event id of the report that counts; joins the events."""
+        event = self.outer_join_once(
+            "payment_event",
+            lambda: EVENTS.alias("payment_event"),
+            lambda e: sa.and_(
+                e.c.workspace_id == self.scope.workspace_id,
+                e.c.seq == self.table.c.seq,
+                e.c.timestamp == self.table.c.timestamp,
+            ),
+        )
+        return require_column(event, "event_id")
 
     def _join_and_test_person_first_seen_in_span(self) -> Expression:
         number = self.person_no

@@ -16,6 +16,13 @@ _EVENT: Final = _row_columns("event_id", "event_name", "timestamp")
 _COLUMNS_OF_ROWS: Final[Mapping[Relation, Mapping[str, Column]]] = {
     Relation.EVENTS: _EVENT,
     Relation.CONVERSIONS: _EVENT,
+    Relation.PAYMENTS: _row_columns(
+        "event_id", "kind", "timestamp", "rated_at", "order_id", "provider", "currency"
+    ),
+    Relation.SPEND: {
+        "date": Column("day"),
+        **_row_columns("platform", "account_id", "campaign_id", "campaign_name", "currency"),
+    },
     Relation.SESSIONS: {"visitor_id": Column("visitor_id"), "session_id": entry_column("session_id")},
 }
 """Relation -> field of a record -> column, for counts and sums of rows."""

@@ -48,7 +48,7 @@ EVENT_STORE_COLUMNS: Final[Mapping[Relation, frozenset[Column]]] = {
     Relation.PAYMENTS: _ENTRY | _TOUCH | _row_columns(
         "kind", "amount", *CHARGE_COLUMNS, "currency", "missing_fx_rate", "provider", "order_id", "person",
         "is_order", "first_order", "orders_so_far", "microseconds_to_second_order", "timestamp",
-        "person_is_new",
+        "person_is_new", "event_id", "rated_at",
     ),
     Relation.CREDITS: _TOUCH | _row_columns(
         "attributed", "credit", "order_credit", "amount", "refunded", "is_order", "first_order",
@@ -64,7 +64,7 @@ _AD_COLUMNS: Final = (
 _OTHER_SOURCE_COLUMNS: Final[Mapping[Relation, frozenset[Column]]] = {
     Relation.CREDITS: frozenset(map(ad_column, (*_AD_COLUMNS, SPEND_PLATFORM.name))),
     Relation.SPEND: _row_columns(
-        *_AD_COLUMNS, "currency", "missing_fx_rate", "spend", "impressions", "clicks", "reach", "conversions",
+        *_AD_COLUMNS, "day", "currency", "missing_fx_rate", "spend", "impressions", "clicks", "reach", "conversions",
         "conversion_value",
     ),
     Relation.SUBSCRIPTIONS: _row_columns(

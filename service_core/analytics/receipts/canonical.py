@@ -7,7 +7,7 @@ The same form is computed in `contrib/receipt_checker` without Touchpoint.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from hashlib import sha256
 from typing import Any
@@ -20,16 +20,18 @@ def canonical_json(value: Any) -> str:
     if isinstance(value, Mapping):
         members = (f"{json.dumps(str(key))}:{canonical_json(value[key])}" for key in sorted(value))
         return f"{{{','.join(members)}}}"
-    if isinstance(value, str):
-        return json.dumps(str(value))
-    if isinstance(value, bool) or value is None:
-        return json.dumps(value)
+    if isinstance(value, str | bool) or value is None:
+        return json.dumps(str(value) if isinstance(value, str) else value)
     if isinstance(value, int | float | Decimal):
         return plain_decimal(value)
-    if isinstance(value, datetime):
-        return json.dumps(format_timestamp(value))
+    if isinstance(value, date):
+        return json.dumps(format_timestamp(value) if isinstance(value, datetime) else value.isoformat())
+    return f"[{','.join(map(canonical_json, _items_of_array(value)))}]"
+
+
+def _items_of_array(value: Any) -> Sequence[Any]:
     if isinstance(value, Sequence):
-        return f"[{','.join(map(canonical_json, value))}]"
+        return value
     raise TypeError(f"{type(value).__name__} is no JSON value")
 
 

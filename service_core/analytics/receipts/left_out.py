@@ -6,17 +6,20 @@ from datetime import datetime
 from typing import Final
 
 from service_core.access.models import Caller
-from service_core.analytics.event_rules.revenue_events import is_revenue_event
+from service_core.analytics.event_rules.revenue_events import is_order_event, is_revenue_event
 from service_core.analytics.event_rules.visits import IS_VISIT_EVENT
 from service_core.analytics.measures import (
     Aggregation,
     Column,
+    Condition,
     FilterOperator,
     NotAll,
     Predicate,
     Relation,
+    count_rows,
 )
 from service_core.analytics.ports import AggregateQuery, ConversionSet
+from service_core.analytics.query.evaluate_predicate import condition_matches
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import MetricQuery
 from service_core.analytics.query.plan import SourceQuery, aggregate_query_without_order_and_limit
@@ -26,6 +29,13 @@ from service_core.kernel.async_gather import gather_or_cancel
 
 _IS_BOT: Final = Predicate("is_bot", value=True)
 _HAS_AMOUNT: Final = Predicate("revenue", FilterOperator.GT, 0)
+_AMOUNT_BY_SIGN: Final = {
+    1: _HAS_AMOUNT,
+    0: Predicate("revenue", value=0),
+    -1: Predicate("revenue", FilterOperator.LT, 0),
+}
+"""Sign of an amount -> its condition."""
+
 _EVENT_KIND: Final = tuple(
     {str(Relation.EVENTS): Column(name)} for name in ("event_name", "is_bot", "is_test")
 )
@@ -67,6 +77,8 @@ class LeftOutCounter:
             return await self._count_of_events(counted)
         if term.base.relation is Relation.SESSIONS:
             return await self._count_of_sessions(counted)
+        if term.base.relation is Relation.PAYMENTS:
+            return await self._count_of_payments(counted)
         return await self._count_of_conversions(counted) if term.base.relation is Relation.CONVERSIONS else []
 
     async def _count_of_events(self, term: "_CountedTerm") -> list[LeftOut]:
@@ -111,6 +123,33 @@ class LeftOutCounter:
             counts[reason] += _count_conversions(name, all_rows, paid_rows, conversions)
         return [LeftOut(term.name, reason, count) for reason, count in counts.items()]
 
+    async def _count_of_payments(self, term: "_CountedTerm") -> list[LeftOut]:
+        """Counts amounts of bots and tests, and further reports of the same order.
+
+        Nothing where reports cannot tell: with conditions on anything but the kind, and for refunds on the day of their
+        order.
+        """
+        conditions = (*term.source_query.filters, *term.row_count().where)
+        names = {column.name for condition in conditions for column in condition.columns}
+        if self.query.book_refunds_at_order or not names <= {"kind", "is_order"}:
+            return []
+        measures = tuple(count_rows(Relation.EVENTS, _AMOUNT_BY_SIGN[sign]) for sign in _AMOUNT_BY_SIGN)
+        query = self._aggregate_query(term, measures, include_bots=True)
+        query = replace(query, scope=replace(query.scope, filters=()), dimensions=_EVENT_KIND)
+        result = await term.source_query.source.aggregate(query)
+        counts = {"bot": 0, "test": 0, "duplicate_order": -term.record_count}
+        for row in result.rows:
+            if self.bucket is not None and row[0] != self.bucket:
+                continue
+            name, is_bot, is_test = row[-6:-3]
+            reason = "bot" if is_bot else "test" if is_test else "duplicate_order"
+            counts[reason] += sum(
+                count
+                for sign, count in zip(_AMOUNT_BY_SIGN, row[-3:], strict=True)
+                if _is_counted_amount(name, sign, query.scope.conversions, conditions)
+            )
+        return [LeftOut(term.name, reason, count) for reason, count in counts.items()]
+
     async def _count_rows(
         self, term: "_CountedTerm", rows: Aggregation, *, include_bots: bool | None = None
     ) -> int:
@@ -148,3 +187,17 @@ def _count_conversions(name: str, all_rows: int, paid_rows: int, conversions: Co
         return all_rows
     is_paid = conversions.any_revenue and name not in REFUND_EVENTS and is_revenue_event(name, conversions)
     return paid_rows if is_paid else 0
+
+
+def _is_counted_amount(
+    name: str, sign: int, conversions: ConversionSet, conditions: Sequence[Condition]
+) -> bool:
+    """Whether an amount of an event name is a payment that meets conditions on kind and order."""
+    if not is_revenue_event(name, conversions):
+        return False
+    is_order = is_order_event(name, conversions)
+    is_refund = sign < 0 or (name in REFUND_EVENTS and sign != 0)
+    if not is_refund and not sign and not is_order:
+        return False
+    payment = {"kind": "refund" if is_refund else "charge", "is_order": is_order and not is_refund}
+    return all(condition_matches(each, lambda column: payment[column.name]) for each in conditions)

@@ -7,11 +7,13 @@ from typing import Any, Final
 
 from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionModels
+from service_core.analytics.fx.rate_lookup import RateLookup
 from service_core.analytics.ports import EventReader
 from service_core.analytics.query.compute import round_to_json_number_by_unit
 from service_core.analytics.query.formula import describe_base_measure, formula_of_metric
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.reads.metric_values import list_unavailable_with_reasons
+from service_core.analytics.receipts.applied_rates import list_applied_rates
 from service_core.analytics.receipts.canonical import canonical_json, digest_of_lines
 from service_core.analytics.receipts.left_out import LeftOutCounter
 from service_core.analytics.receipts.models import RECEIPT_LIFETIME, StoredReceipt
@@ -25,6 +27,7 @@ from service_core.analytics.receipts.open_number import (
 )
 from service_core.analytics.receipts.ports import Receipts
 from service_core.analytics.receipts.schemas import (
+    AppliedRate,
     CountedRecords,
     LeftOutRecords,
     Receipt,
@@ -63,6 +66,7 @@ async def create_receipt(
     models: AttributionModels,
     event_reader: EventReader,
     receipts: Receipts,
+    rate_lookup: RateLookup,
     settings: Settings,
 ) -> Receipt:
     """Opens a number of `POST /query`: definition, terms, the records counted and those left out by reason.
@@ -79,7 +83,10 @@ async def create_receipt(
     ]
     formula = formula_of_metric(number.metric, queries.catalog).text
     described = _describe(cell, number, _describe_query(body, caller, cell), formula)
-    receipt = _with_id_and_address(described.model_copy(update={"left_out": left_out}), settings)
+    rates = await list_applied_rates(number.terms, rate_lookup, cell.query.range, caller.workspace.currency)
+    source = rate_lookup.source.id if rate_lookup.source else ""
+    fx = [AppliedRate(currency=each.currency, date=each.day, rate=each.rate, source=source) for each in rates]
+    receipt = _with_id_and_address(described.model_copy(update={"left_out": left_out, "fx": fx}), settings)
     await receipts.save_receipt_and_delete_expired(
         StoredReceipt(
             id=receipt.id,

@@ -1,6 +1,6 @@
 """Requests and answers of receipts."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
@@ -74,8 +74,8 @@ class AppliedRate(ResponseModel):
     """An exchange rate by which records were converted."""
 
     currency: str
-    date: str
-    rate: float
+    date: date
+    rate: float = Field(description="Units of the workspace's currency for one unit.")
     source: str
 
 

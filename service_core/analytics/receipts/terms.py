@@ -34,7 +34,7 @@ MAX_RECORDS: Final = 50_000
 """How many records one term of a receipt may have."""
 
 _DECIMALS_OF_MILLIONTHS: Final = 6
-_MICROSECONDS: Final = 1_000_000
+_MILLION: Final = 1_000_000
 
 Record: TypeAlias = Mapping[str, Any]
 """A record as answers show it: the name of its term, the fields that name it, and its contribution."""
@@ -203,9 +203,14 @@ def contribution_decimals(aggregation: Aggregation, currency: str) -> int:
 
 
 def _exact_contribution(value: Any, decimals: int) -> Decimal:
-    """Returns a value of a store in the unit of the answer: seconds are whole microseconds, others smallest units."""
-    units = round(value * _MICROSECONDS) if isinstance(value, float) else value
-    return Decimal(units).scaleb(-decimals)
+    """Returns a value of a store in the unit of the answer.
+
+    Seconds are whole microseconds, counts and money whole smallest units. Spend of another currency, which is not
+    rounded by row, is given to a millionth of the smallest unit.
+    """
+    if isinstance(value, Fraction):
+        return Decimal(round(value * _MILLION)).scaleb(-decimals - _DECIMALS_OF_MILLIONTHS).normalize()
+    return Decimal(round(value * _MILLION) if isinstance(value, float) else value).scaleb(-decimals)
 
 
 def _json_number(value: Decimal) -> float | int:

@@ -137,8 +137,8 @@ class _SpendPlan:
         scope = self._query.scope
         days = ResolvedRange(scope.span, self._zone, scope.span.start)
         used = self._grid.names_of_used_columns(self._by_level[level])
-        group_by = tuple(sorted(used - _SUMMED_COLUMNS - {"currency", "missing_fx_rate"}))
-        lead = ("day",) if self._query.buckets or scope.rates else ()
+        group_by = tuple(sorted(used - _SUMMED_COLUMNS - {"currency", "missing_fx_rate", "day"}))
+        lead = ("day",) if self._query.buckets or scope.rates or "day" in used else ()
         return SpendQuery(scope.workspace_id, days.first_day, days.last_day, level, (*lead, *group_by))
 
     def _fx_rate_of_day(self, currency: str, keys: Mapping[str, Any]) -> Fraction | None:

@@ -3,8 +3,10 @@
 import orjson
 import pytest
 
-from tests.analytics.golden_week import ITEMS, WEEK, add_week_of_visits
+from tests.analytics.deployment import STORES
+from tests.analytics.golden_week import ITEMS, WEEK, add_week_of_visits, connect_all_sources
 from tests.analytics.receipts.receipt_reads import faults_of, open_receipt, require_receipt_of_value
+from tests.commerce.fx.exchange_rate_data import deployment_with_rates, save_rates
 
 PLAN = {"date_range": WEEK}
 
@@ -22,7 +24,11 @@ async def metrics_with_receipt(shop):
 
 async def test_receipt_of_each_metric_adds_up_to_the_value_of_the_query(served):
     shop = await week_shop(served)
+    await connect_all_sources(shop)
     metrics = await metrics_with_receipt(shop)
+    assert {"revenue", "refunds", "net_revenue", "orders", "aov", "customers", "ad_spend", "cpc", "mer"} <= {
+        *metrics
+    }
     assert {"visitors", "sessions", "pageviews", "events", "conversions", "bounce_rate"} <= {*metrics}
     for metric in metrics:
         plan = PLAN | {"metrics": [metric]}
@@ -78,6 +84,63 @@ async def test_receipt_counts_what_is_left_out_by_reason(served):
         "conversions": {"test": 2, "duplicate_order": 1},
         "session_starts": {"bot": 1},
     }
+
+
+async def test_receipt_of_money_counts_reports_left_out_and_names_orders(served):
+    shop = await served.workspace()
+    for number in range(2):
+        shop.story.add_event(
+            "purchase", at=f"2026-07-02T1{number}:00:00", visitor="V0", revenue=500, order_id="O1"
+        )
+        shop.story.add_event("purchase", at="2026-07-02T12:00:00", visitor="V0", revenue=700, is_test=True)
+        shop.story.add_event(
+            "refund", at=f"2026-07-03T1{number}:00:00", visitor="V0", revenue=-100, order_id="O1"
+        )
+    shop.story.add_event("purchase", at="2026-07-02T13:00:00", visitor="B", revenue=900, is_bot=True)
+    shop.story.add_event("view_item", at="2026-07-02T13:00:00", visitor="V0", revenue=900)
+    await shop.knows()
+    opened = {
+        metric: await open_receipt(shop, PLAN | {"metrics": [metric]}, metric)
+        for metric in ("net_revenue", "orders", "aov")
+    }
+    assert all(faults_of(each) == [] for each in opened.values())
+    net = opened["net_revenue"].answer
+    assert (net["value"], net["definition"]["formula"]) == (3, "revenue - refunds")
+    assert [(term["name"], term["value"]) for term in net["terms"]] == [("revenue", 5), ("refunds", 2)]
+    assert {record["order_id"] for record in opened["net_revenue"].records} == {"O1"}
+    left_out = {(each["term"], each["reason"]): each["records"] for each in net["left_out"]}
+    assert left_out == {("revenue", "bot"): 1, ("revenue", "test"): 2, ("revenue", "duplicate_order"): 1}
+    assert {each["reason"]: each["records"] for each in opened["orders"].answer["left_out"]} == {
+        "bot": 1, "test": 2, "duplicate_order": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("store", ["memory", "duckdb"])
+async def test_receipt_of_foreign_money_names_the_rates_it_was_converted_by(tmp_path, store):
+    async with deployment_with_rates(tmp_path, STORES[store]) as served:
+        shop = await served.workspace()
+        await save_rates(shop, {"2026-07-02": {"USD": "1.10"}, "2026-07-03": {"USD": "1.20"}})
+        for day, order in (("02", "O1"), ("03", "O2")):
+            shop.story.add_event(
+                "purchase",
+                at=f"2026-07-{day}T15:00:00",
+                visitor="V0",
+                revenue=333,
+                currency="EUR",
+                order_id=order,
+            )
+        shop.story.add_event(
+            "refund", at="2026-07-04T15:00:00", visitor="V0", revenue=-333, currency="EUR", order_id="O1"
+        )
+        await shop.knows()
+        totals = (await shop.post("/query", PLAN | {"metrics": ["net_revenue"]}))["totals"]
+        opened = await require_receipt_of_value(
+            shop, PLAN | {"metrics": ["net_revenue"]}, "net_revenue", totals["net_revenue"]
+        )
+    assert totals["net_revenue"] == 4
+    assert [(each["currency"], each["date"], each["rate"]) for each in opened.answer["fx"]] == [
+        ("EUR", "2026-07-02", 1.1), ("EUR", "2026-07-03", 1.2),
+    ]  # fmt: skip
 
 
 async def test_receipt_of_changed_records_says_so(served):
