@@ -25,7 +25,7 @@ from service_core.access.key_authentication import parse_bearer_token
 from service_core.access.models import AuthContext
 from service_core.access.oauth.metadata import ServerMetadata
 from service_core.access.request_authentication import RequestAuthenticator
-from service_core.access.scopes import require_scope
+from service_core.access.scopes import READ_SCOPES, require_scope
 from service_core.api.dispatch import MAX_BODY_BYTES
 from service_core.api.http_messages import ApiResponse
 from service_core.api.render import PREFLIGHT_RESPONSE, json_response_with_default_headers
@@ -184,7 +184,8 @@ class _McpEndpoint:
         token = parse_bearer_token(request.headers.get("Authorization"))
         try:
             identity = await self._admission.authenticate_unexpired_oauth_token(token or "")
-            require_scope(identity, Scope.READ)
+            if not READ_SCOPES & identity.credential.scopes:
+                require_scope(identity, Scope.READ)
         except Unauthorized as refused:
             problem = f", {_REJECTED_FIELDS}" if token else ""
             headers = {"WWW-Authenticate": self._challenge + problem}

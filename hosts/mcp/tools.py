@@ -13,6 +13,7 @@ from hosts.mcp.schemas import (
 )
 from service_core.access.models import AuthContext
 from service_core.access.roles import ROLE_OAUTH_SCOPES
+from service_core.access.scopes import READ_SCOPES
 from service_core.kernel.operations import (
     CredentialRequirement,
     Operation,
@@ -78,15 +79,16 @@ class Tool:
 
     def is_visible_to(self, scopes: frozenset[Scope]) -> bool:
         """Whether a token with these scopes sees it; what takes any write back needs any write scope."""
-        needed = self.operation.scope
-        return needed in scopes if isinstance(needed, Scope) else bool(scopes - {Scope.READ})
+        if isinstance(self.operation.scope, Scope):
+            return bool(self.operation.accepted_scopes & scopes)
+        return bool(scopes - READ_SCOPES)
 
     def missing_scope_of_role(self, identity: AuthContext) -> Scope | None:
         """Returns the scope that the tool needs and the token lacks, if the role of the person can hold it."""
         needed = self.operation.scope
         if (
             not isinstance(needed, Scope)
-            or needed in identity.credential.scopes
+            or self.operation.accepted_scopes & identity.credential.scopes
             or identity.acting_user is None
         ):
             return None

@@ -57,7 +57,8 @@ def _render_operation(op: Operation) -> str:
 
 def _describe_access(op: Operation) -> str:
     if isinstance(op.scope, Scope):
-        return f"Scope {format_code(op.scope.value)}."
+        totals = f", or {format_code(Scope.READ_AGGREGATES.value)}" if op.is_aggregate else ""
+        return f"Scope {format_code(op.scope.value)}{totals}."
     return _CREDENTIAL_SENTENCES[op.credential]
 
 

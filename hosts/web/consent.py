@@ -1,5 +1,6 @@
 """The page on which a person lets a program in over OAuth."""
 
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl, urlencode
 
@@ -14,25 +15,43 @@ from service_core.access.oauth.authorization import AuthorizationEndpoint, Autho
 from service_core.access.oauth.client_metadata import is_client_metadata_url
 from service_core.access.oauth.models import ErrorRedirect, OAuthError, redirect_host
 from service_core.access.oauth.redirect_uris import LOOPBACK_HOSTS, csp_origin_or_scheme
+from service_core.kernel.operations import Scope
+
+SCOPE_FIELD: Final = "scope:"
+"""Beginning of the name of a check box; the scope follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a person answered.
+
+    Attributes:
+        decision: ``allow`` or ``deny``.
+        scopes: whose boxes are checked.
+    """
+
+    decision: str
+    scopes: frozenset[Scope]
 
 
 async def show_consent(context: PageContext) -> Response:
     """Which program asks for what; with several workspaces, first for which."""
     query = request.query_string.decode("ascii", "ignore")
-    return await _decide_or_render_consent(context, query, request.args.get("workspace", ""), None)
+    return await _decide_or_render_consent(context, query, request.args.get("workspace", ""))
 
 
 async def answer_consent(context: PageContext) -> Response:
     """Carry the person's answer back to the program."""
     form = context.form
-    return await _decide_or_render_consent(
-        context, form.text("query"), form.text("workspace"), form.text("decision")
-    )
+    chosen_scopes = frozenset(scope for scope in Scope if form.text(f"{SCOPE_FIELD}{scope.value}"))
+    answer = _Answer(form.text("decision"), chosen_scopes)
+    return await _decide_or_render_consent(context, form.text("query"), form.text("workspace"), answer)
 
 
 async def _decide_or_render_consent(
-    context: PageContext, query: str, public_id: str, decision: str | None
+    context: PageContext, query: str, public_id: str, answer: _Answer | None = None
 ) -> Response:
+    decision = answer.decision if answer else None
     account, consents = context.signed_in_account, context.component(AuthorizationEndpoint)
     sent = drop_unstorable_characters(parse_qsl(query, keep_blank_values=True))
     pairs = [pair for pair in sent if pair[0] != "workspace"]
@@ -44,15 +63,21 @@ async def _decide_or_render_consent(
             )
         known = await context.store.members.list_memberships(account.id)
         chosen = _chosen_or_only_workspace(known, public_id)
-        if decision == "allow" and chosen is not None:
-            return context.redirect_external(
-                await consents.grant_scopes_and_return_code_redirect(authorization, chosen[1])
-            )
+        if answer and decision == "allow" and chosen is not None:
+            choosable = authorization.choosable_scopes(chosen[1])
+            if answer.scopes & choosable or not choosable:
+                return context.redirect_external(
+                    await consents.grant_scopes_and_return_code_redirect(
+                        authorization, chosen[1], answer.scopes
+                    )
+                )
     except OAuthError as fault:
         return await context.render_page("error.html", fault.status, message=fault.description, hint=None)
     except ErrorRedirect as back:
         return context.redirect_external(back.url)
-    return await _consent_page(context, authorization, known, chosen, urlencode(pairs))
+    return await _consent_page(
+        context, authorization, known, chosen, urlencode(pairs), nothing_chosen=decision == "allow"
+    )
 
 
 async def _consent_page(
@@ -61,8 +86,11 @@ async def _consent_page(
     known: list[tuple[Workspace, Member]],
     chosen: tuple[Workspace, Member] | None,
     query: str,
+    *,
+    nothing_chosen: bool,
 ) -> Response:
     granted = frozenset() if chosen is None else authorization.grantable_scopes(chosen[1])
+    choosable = frozenset() if chosen is None else authorization.choosable_scopes(chosen[1])
     return await context.render_page(
         "consent.html",
         form_target=csp_origin_or_scheme(authorization.redirect_uri),
@@ -72,7 +100,9 @@ async def _consent_page(
         local=redirect_host(authorization.redirect_uri) in LOOPBACK_HOSTS,
         known=known,
         chosen=chosen,
-        lines=label_scopes(granted),
+        lines=[(name, words, name in granted) for name, words in label_scopes(choosable)],
+        scope_field=SCOPE_FIELD,
+        nothing_chosen=nothing_chosen and chosen is not None,
         left_out=label_scopes(authorization.scopes - granted),
         query=query,
     )

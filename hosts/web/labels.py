@@ -13,6 +13,7 @@ from service_core.kernel.operations import Scope
 SCOPE_LABELS: Final[Mapping[Scope, str]] = MappingProxyType(
     {
         Scope.READ: "Read all data: traffic, people, revenue and reports, including exports",
+        Scope.READ_AGGREGATES: "Read totals only: no individual people, no single events, no exports",
         Scope.WRITE_RULES: "Edit conversion rules, workspace settings and connections, and import events",
         Scope.WRITE_LINKS: "Edit tracking links (changes go live immediately)",
         Scope.WRITE_REPORTS: "Edit dashboards, reports, analyses, annotations, alerts and scheduled e-mails, and share publicly",

@@ -52,7 +52,7 @@ ROLE_PERMISSIONS: Final[Mapping[Role, frozenset[Permission]]] = MappingProxyType
 )
 """Role to its permissions."""
 
-_READ_SCOPES: Final = frozenset({Scope.READ})
+_READ_SCOPES: Final = frozenset({Scope.READ, Scope.READ_AGGREGATES})
 
 GRANTABLE_KEY_SCOPES: Final[Mapping[Role, frozenset[Scope]]] = MappingProxyType(
     {

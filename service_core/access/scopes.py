@@ -5,10 +5,13 @@ from typing import Final
 
 from service_core.access.models import AuthContext, Caller
 from service_core.kernel.errors import BadRequest, Forbidden
-from service_core.kernel.operations import Scope
+from service_core.kernel.operations import Operation, Scope
 
 AGENT_SCOPES: Final = frozenset({Scope.READ})
 """The scopes of every agent key."""
+
+READ_SCOPES: Final = frozenset({Scope.READ, Scope.READ_AGGREGATES})
+"""The scopes that change nothing."""
 
 
 def require_scope(auth_context: AuthContext | Caller, scope: Scope) -> None:
@@ -21,6 +24,16 @@ def require_scope(auth_context: AuthContext | Caller, scope: Scope) -> None:
         raise Forbidden(
             f"Missing scope {scope.value}", "insufficient_scope", extra={"required_scope": scope.value}
         )
+
+
+def require_scope_of_operation(auth_context: AuthContext, operation: Operation) -> None:
+    """Rejects a credential that has none of the scopes an operation accepts. Every request passes here.
+
+    Raises:
+        Forbidden: ``insufficient_scope``; ``required_scope`` names the scope of the operation.
+    """
+    if isinstance(operation.scope, Scope) and not operation.accepted_scopes & auth_context.credential.scopes:
+        require_scope(auth_context, operation.scope)
 
 
 def require_active_workspace(auth_context: AuthContext) -> None:

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from service_core.access.models import AnonymousCaller, AuthContext, Caller, IdempotentRequest, SignupCaller
 from service_core.access.rate_limits import RateLimits, rate_headers
 from service_core.access.request_authentication import RequestAuthenticator, reject_api_key_if_oauth_required
-from service_core.access.scopes import require_active_workspace, require_scope
+from service_core.access.scopes import require_active_workspace, require_scope_of_operation
 from service_core.analytics.ports import StoreUnavailable
 from service_core.api.answer_size import (
     MAX_ANSWER_BYTES,
@@ -50,7 +50,6 @@ from service_core.kernel.operations import (
     Operation,
     RateLimitClass,
     RoutePrefix,
-    Scope,
 )
 from service_core.kernel.request_parsing import parse_body_strictly, parse_query_parameters_leniently
 
@@ -200,8 +199,7 @@ class Dispatcher:
         if isinstance(subject, SignupCaller):
             return
         reject_api_key_if_oauth_required(operation.credential, subject)
-        if isinstance(operation.scope, Scope):
-            require_scope(subject, operation.scope)
+        require_scope_of_operation(subject, operation)
         if operation.requires_active_workspace:
             require_active_workspace(subject)
 

@@ -105,6 +105,7 @@ def resource(
     label: str | None = None,
     errors: tuple[int, ...] = (),
     operations: Iterable[Operation] = (),
+    are_reads_aggregate: bool = False,
 ) -> ResourceDefinition:
     """Returns the definition of a resource with the endpoints that are given.
 
@@ -127,9 +128,17 @@ def resource(
         label: what titles of tools call one record; None for the singular name.
         errors: statuses a create or update may answer beyond 409 and 422.
         operations: further endpoints.
+        are_reads_aggregate: whether the list and one record are reads without persons, raw events and files.
     """
     endpoints = _EndpointBuilder(
-        resource_type, route, prepare=prepare, answer=answer, names=names, label=label, errors=errors
+        resource_type,
+        route,
+        prepare=prepare,
+        answer=answer,
+        names=names,
+        label=label,
+        errors=errors,
+        are_reads_aggregate=are_reads_aggregate,
     )
     derived = (
         listing and endpoints.build_list(listing),
@@ -154,6 +163,7 @@ class _EndpointBuilder:
         names: tuple[str, str] | None,
         label: str | None,
         errors: tuple[int, ...],
+        are_reads_aggregate: bool,
     ) -> None:
         match = _ROUTE.fullmatch(route)
         if match is None:
@@ -167,6 +177,7 @@ class _EndpointBuilder:
         self._prepare, self._answer = prepare, answer or self._model
         self._label = label or self._name.replace("_", " ")
         self._errors = (409, 422, *errors)
+        self._are_reads_aggregate = are_reads_aggregate
         path = f"{_camel_case(self._field)}Path"
         self._path = _derive_model(path, "Path parameters.", BaseModel, {self._parameter: UUID})
 
@@ -208,6 +219,7 @@ class _EndpointBuilder:
             list_records,
             inputs=inputs,
             answer=answer,
+            is_aggregate=self._are_reads_aggregate,
         )
 
     def build_get(self, doc: str) -> Operation:
@@ -220,7 +232,13 @@ class _EndpointBuilder:
 
         inputs = {"path": self._path}
         return self._declare_operation(
-            f"GET {self._route}", f"get_{self._name}", doc, get_record, inputs=inputs, answer=self._answer
+            f"GET {self._route}",
+            f"get_{self._name}",
+            doc,
+            get_record,
+            inputs=inputs,
+            answer=self._answer,
+            is_aggregate=self._are_reads_aggregate,
         )
 
     def build_create(self, function: Handler) -> Operation:

@@ -7,7 +7,7 @@ from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import operation
 
 
-@operation("GET /docs/search", tag="docs", tool_title="Search documentation")
+@operation("GET /docs/search", tag="docs", tool_title="Search documentation", is_aggregate=True)
 async def search_docs(
     query: DocsSearchQuery,
     *,

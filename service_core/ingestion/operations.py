@@ -72,7 +72,7 @@ class Ledger(ResponseModel):
     complete: bool
 
 
-@operation("GET /ledger", tag="workspace", tool_title="Ingest ledger")
+@operation("GET /ledger", tag="workspace", tool_title="Ingest ledger", is_aggregate=True)
 async def get_ledger(query: LedgerQuery, *, caller: Caller, queue: IngestQueue) -> Ledger:
     """Account for every event received, by key, channel and hour.
 

@@ -35,6 +35,7 @@ class Scope(StrEnum):
     """Permissions a credential may have."""
 
     READ = "service:read"
+    READ_AGGREGATES = "service:read:aggregates"
     WRITE_RULES = "service:write:rules"
     WRITE_LINKS = "service:write:links"
     WRITE_REPORTS = "service:write:reports"
@@ -125,6 +126,8 @@ class Operation:
         has_tool: whether it is a tool of the MCP server, as far as its credential allows.
         tool_title: title of its MCP tool; None for the name in words.
         table: returns the rows of an answer, which a client may have as CSV or NDJSON; None for JSON only.
+        is_aggregate: a read whose answer has no persons, raw events or files, so that
+            `Scope.READ_AGGREGATES` suffices.
     """
 
     method: str
@@ -151,6 +154,14 @@ class Operation:
     has_tool: bool = True
     tool_title: str | None = None
     table: Callable[[Any], AnswerTable] | None = None
+    is_aggregate: bool = False
+
+    @property
+    def accepted_scopes(self) -> frozenset[Scope]:
+        """The scopes of which one suffices; empty if the handler checks the scope, and for public endpoints."""
+        if not isinstance(self.scope, Scope):
+            return frozenset()
+        return frozenset({self.scope, Scope.READ_AGGREGATES} if self.is_aggregate else {self.scope})
 
     @property
     def is_refused_without_limit_store(self) -> bool:
@@ -208,6 +219,7 @@ def operation(
     has_tool: bool = True,
     tool_title: str | None = None,
     table: Callable[[Any], AnswerTable] | None = None,
+    is_aggregate: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
     """Declares an endpoint from its handler.
 
@@ -228,6 +240,7 @@ def operation(
         has_tool: whether it is an MCP tool, as far as its credential allows.
         tool_title: title of the MCP tool; None for its name in words.
         table: returns the rows of an answer, which a client may have as CSV or NDJSON.
+        is_aggregate: a read without persons, raw events and files.
 
     Raises:
         TypeError: at import, if the route or the handler's signature breaks the rules above.
@@ -240,6 +253,8 @@ def operation(
     )
     if (required_credential is CredentialRequirement.PUBLIC) != (scope is None):
         raise TypeError(f"{route}: a public endpoint has no scope, every other endpoint has one")
+    if is_aggregate and scope is not Scope.READ:
+        raise TypeError(f"{route}: only a read can be an aggregate")
 
     def declare(handler: Callable[..., Awaitable[Any]]) -> Operation:
         fields = _validated_fields_of_handler_signature(handler)
@@ -265,6 +280,7 @@ def operation(
             has_tool=has_tool,
             tool_title=tool_title,
             table=table,
+            is_aggregate=is_aggregate,
         )
 
     return declare

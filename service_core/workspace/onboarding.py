@@ -99,7 +99,7 @@ class _TrackingState:
     identified: bool
 
 
-@operation("GET /onboarding", tag="workspace")
+@operation("GET /onboarding", tag="workspace", is_aggregate=True)
 async def get_onboarding(
     *,
     caller: Caller,

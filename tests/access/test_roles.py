@@ -14,6 +14,7 @@ from service_core.access.roles import (
 from service_core.kernel.errors import Forbidden
 from service_core.kernel.operations import Scope
 
+READS = {Scope.READ, Scope.READ_AGGREGATES}
 TABLE = {
     Permission.READ: "owner admin member viewer",
     Permission.REPORTS: "owner admin member",
@@ -32,16 +33,14 @@ def test_role_permissions_match_the_specification(ability):
 
 def test_key_scopes_that_each_role_can_grant():
     assert GRANTABLE_KEY_SCOPES[Role.OWNER] == set(Scope)
-    assert GRANTABLE_KEY_SCOPES[Role.ADMIN] == {Scope.READ}
+    assert GRANTABLE_KEY_SCOPES[Role.ADMIN] == READS
     assert GRANTABLE_KEY_SCOPES[Role.MEMBER] == GRANTABLE_KEY_SCOPES[Role.VIEWER] == set()
 
 
 def test_over_oauth_members_may_write_reports_and_viewers_read():
     assert ROLE_OAUTH_SCOPES[Role.OWNER] == set(Scope)
-    assert (
-        ROLE_OAUTH_SCOPES[Role.ADMIN] == ROLE_OAUTH_SCOPES[Role.MEMBER] == {Scope.READ, Scope.WRITE_REPORTS}
-    )
-    assert ROLE_OAUTH_SCOPES[Role.VIEWER] == {Scope.READ}
+    assert ROLE_OAUTH_SCOPES[Role.ADMIN] == ROLE_OAUTH_SCOPES[Role.MEMBER] == READS | {Scope.WRITE_REPORTS}
+    assert ROLE_OAUTH_SCOPES[Role.VIEWER] == READS
 
 
 @pytest.mark.parametrize(
@@ -53,6 +52,8 @@ def test_over_oauth_members_may_write_reports_and_viewers_read():
         (Role.ADMIN, {Scope.READ, Scope.WRITE_LINKS}, "owner_required"),
         (Role.ADMIN, {Scope.WRITE_REPORTS}, "owner_required"),
         (Role.ADMIN, {Scope.READ}, None),
+        (Role.ADMIN, {Scope.READ_AGGREGATES}, None),
+        (Role.MEMBER, {Scope.READ_AGGREGATES}, "role_required"),
         (Role.OWNER, set(Scope), None),
     ],
 )

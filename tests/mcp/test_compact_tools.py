@@ -76,6 +76,14 @@ async def test_change_is_listed_to_tokens_that_may_change_something(compact, wor
     )
     _, tools = await compact.tools(token)
     assert "change" in [tool["name"] for tool in tools]  # an export needs no write scope
+    totals = await grant_access_token(
+        workspace_api.service.ports.workspace,
+        compact.mcp_client.workspace,
+        workspace_api.now,
+        scopes={Scope.READ_AGGREGATES},
+    )
+    _, tools = await compact.tools(totals)
+    assert "change" not in [tool["name"] for tool in tools]
     refused = await compact.call_expecting_error("call_tool", name="create_link", arguments={})
     assert (refused["field"], "create_link" in refused["allowed"]) == ("name", False)
 

@@ -201,6 +201,38 @@ async def test_token_lists_the_tools_of_its_scopes(workspace_api, mcp_client):
         assert set(seen) & writers == expected | ({"undo", "rollback"} if expected else set())
 
 
+async def test_token_for_totals_sees_and_calls_aggregate_reads_only(workspace_api, mcp_client):
+    token = await grant_access_token(
+        workspace_api.service.ports.workspace,
+        mcp_client.workspace,
+        workspace_api.now,
+        scopes={Scope.READ_AGGREGATES},
+    )
+    mcp_client.token = token
+    seen = {tool["name"] for tool in await mcp_client.tools()}
+    assert {"get_overview", "analytics_query", "get_retention", "list_reports"} <= seen
+    hidden = {
+        "list_events",
+        "list_users",
+        "get_user",
+        "list_journeys",
+        "create_export",
+        "list_exports",
+        "undo",
+    }
+    assert not seen & hidden
+    assert seen == {name for name, tool in TOOLS_BY_NAME.items() if tool.operation.is_aggregate}
+    assert "range" in await mcp_client.call("get_overview", date_range={"preset": "7d"})
+    for name, arguments in (("list_events", {"date_range": {"preset": "7d"}}), ("get_user", {"userId": "x"})):
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+        status, _, body = await mcp_client.send(call | {"params": {"name": name, "arguments": arguments}})
+        refused = json.loads(body)
+        assert (status, refused["required_scope"]) == (403, "service:read")
+    uri = "touchpoint://results/list_users?arguments=%7B%22date_range%22%3A%7B%22preset%22%3A%227d%22%7D%7D"
+    refused = await mcp_client.send_message("resources/read", {"uri": uri})
+    assert refused["error"]["data"]["code"] == "insufficient_scope"
+
+
 UNLISTED_CALL = {
     "jsonrpc": "2.0", "id": 1, "method": "tools/call",
     "params": {"name": "create_link", "arguments": {"link": {"name": "x"}}},

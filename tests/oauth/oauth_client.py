@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 VERIFIER = "v" * 43
@@ -32,14 +33,21 @@ class OAuthClientDriver:
         """What `/oauth/authorize` answers: status, and where it leads."""
         return await request_authorization(self.deployment, self.request(**changed))
 
-    async def code(self, person, *, workspace=None, **changed):
-        """Go through the consent page as a person; the parameters of the redirect."""
+    async def code(self, person, *, workspace=None, chosen_scopes=None, **changed):
+        """Go through the consent page as a person; the parameters of the redirect.
+
+        Boxes stay as they are on the page unless ``chosen_scopes`` names those to check.
+        """
         status, location = await self.authorize(**changed)
         assert status == 302, location
         page = "/app" + location.split("/app", 1)[1]
         chosen = workspace or self.deployment.workspace.public_id
         query = location.partition("?")[2]
-        answer = await person.send(page, "/app/consent", query=query, workspace=chosen, decision="allow")
+        shown = (await person.get(f"{page}&workspace={chosen}")).body
+        checked = re.findall(r'name="(scope:[^"]+)" value="1" checked', shown)
+        boxes = checked if chosen_scopes is None else [f"scope:{scope}" for scope in chosen_scopes]
+        fields = {"query": query, "workspace": chosen, "decision": "allow"} | dict.fromkeys(boxes, "1")
+        answer = await person.send(page, "/app/consent", **fields)
         assert answer.status == 303, answer.text
         return parse_location(answer.location)
 

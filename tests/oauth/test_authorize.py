@@ -1,5 +1,6 @@
 """Asking for consent: exact addresses, PKCE always, a person who sees who asks (O1-O4)."""
 
+import re
 from urllib.parse import urlencode
 
 import pytest
@@ -147,6 +148,43 @@ async def test_consent_without_permitted_scopes_is_denied(deployment):
     assert 'value="allow"' not in (await open_consent_page(deployment, person, helper, scope=LINKS)).body
     denied = await helper.code(person, scope=LINKS)
     assert (denied["error"], denied["state"]) == ("access_denied", helper.request()["state"])
+
+
+TOTALS = "service:read:aggregates"
+
+
+@pytest.mark.parametrize(
+    ("asked", "chosen", "granted"),
+    [
+        (f"{READ} {REPORTS} {LINKS}", [READ, LINKS], {READ, LINKS}),
+        (READ, [TOTALS], {TOTALS}),
+        (READ, [READ, TOTALS], {READ}),
+        (TOTALS, [TOTALS], {TOTALS}),
+        (f"{TOTALS} {REPORTS}", [TOTALS, READ, LINKS], {TOTALS}),
+    ],
+)
+async def test_person_grants_fewer_scopes_than_asked(deployment, asked, chosen, granted):
+    person, helper = await deployment.signed_in("ann", "owner"), await register_client(deployment)
+    tokens = await helper.tokens(person, scope=asked, chosen_scopes=chosen)
+    assert set(tokens["scope"].split()) == granted
+    [grant] = await deployment.store.oauth_grants.list_active_grants(deployment.workspace.id)
+    assert {scope.value for scope in grant.scopes} == granted
+
+
+async def test_boxes_of_the_scopes_asked_for_are_checked(deployment):
+    person, helper = await deployment.signed_in("ann", "owner"), await register_client(deployment)
+    page = await open_consent_page(deployment, person, helper, scope=f"{READ} {LINKS}")
+    boxes = dict(re.findall(r'name="scope:([^"]+)" value="1"( checked)?', page.body))
+    assert boxes == {READ: " checked", TOTALS: "", LINKS: " checked"}
+
+
+async def test_consent_without_a_checked_box_asks_again(deployment):
+    person, helper = await deployment.signed_in("ann", "owner"), await register_client(deployment)
+    query = urlencode(helper.request())
+    fields = {"query": query, "workspace": deployment.workspace.public_id, "decision": "allow"}
+    answer = await person.send(f"/app/consent?{query}", "/app/consent", **fields)
+    assert (answer.status, "Choose at least one" in answer.text) == (200, True)
+    assert not await deployment.store.oauth_grants.list_active_grants(deployment.workspace.id)
 
 
 async def test_denied_consent_is_returned_to_the_client(deployment):

@@ -127,8 +127,10 @@ async def create_key(
     for a write scope or a rate limit of its own.
     """
     scopes = _parse_required_scopes(body.scopes)
+    held = caller.credential.scopes
+    held = held | {Scope.READ_AGGREGATES} if Scope.READ in held else held
     for scope in Scope:
-        if scope in scopes - caller.credential.scopes:
+        if scope in scopes - held:
             raise Forbidden(
                 f"Missing scope {scope.value}", "insufficient_scope", extra={"required_scope": scope.value}
             )

@@ -52,6 +52,11 @@ class AuthorizationRequest:
         """Returns the requested scopes that this member can grant."""
         return self.scopes & ROLE_OAUTH_SCOPES[member.role]
 
+    def choosable_scopes(self, member: Member) -> frozenset[Scope]:
+        """Returns the scopes of which this member can choose: the grantable ones, and totals instead of all reads."""
+        grantable = self.grantable_scopes(member)
+        return grantable | {Scope.READ_AGGREGATES} if Scope.READ in grantable else grantable
+
 
 class AuthorizationEndpoint:
     """Validates authorization requests and answers them. Consent is asked for each request.
@@ -122,17 +127,24 @@ class AuthorizationEndpoint:
         )
 
     async def grant_scopes_and_return_code_redirect(
-        self, request: AuthorizationRequest, approving_member: Member
+        self, request: AuthorizationRequest, approving_member: Member, chosen_scopes: frozenset[Scope]
     ) -> str:
-        """Grants the client the scopes that the member can grant, in the member's workspace.
+        """Grants the client the chosen scopes that the member can grant, in the member's workspace.
+
+        Args:
+            request: the validated request.
+            approving_member: the person who consents.
+            chosen_scopes: what the person chose; others than those that can be granted are ignored.
 
         Returns:
             The redirect URL, with an authorization code that is valid for 60 seconds.
 
         Raises:
-            ErrorRedirect: the role allows none of the requested scopes.
+            ErrorRedirect: none of the requested scopes is chosen and allowed to the role.
         """
-        scopes = request.grantable_scopes(approving_member)
+        scopes = chosen_scopes & request.choosable_scopes(approving_member)
+        if Scope.READ in scopes:
+            scopes -= {Scope.READ_AGGREGATES}
         if not scopes:
             raise self.build_error_redirect(
                 request.redirect_uri, request.state, "access_denied", "The role allows none of the scopes"

@@ -139,7 +139,7 @@ class AttributionResponse(ListsNullReasons):
     complete: bool
 
 
-@operation("GET /attribution", tag="attribution", errors=(422,))
+@operation("GET /attribution", tag="attribution", errors=(422,), is_aggregate=True)
 async def get_attribution(
     query: AttributionQuery,
     *,

@@ -119,7 +119,7 @@ class LifetimeValue(ListsNullReasons):
     complete: bool
 
 
-@operation("GET /retention", tag="people")
+@operation("GET /retention", tag="people", is_aggregate=True)
 async def get_retention(
     query: RetentionQuery,
     *,
@@ -160,7 +160,7 @@ async def get_retention(
     )
 
 
-@operation("GET /ltv", tag="people", tool="get_ltv", tool_title="Lifetime value")
+@operation("GET /ltv", tag="people", tool="get_ltv", tool_title="Lifetime value", is_aggregate=True)
 async def get_lifetime_value(
     query: CohortQuery,
     *,

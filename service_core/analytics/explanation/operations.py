@@ -63,7 +63,13 @@ _DIMENSIONS_READ_AT_ONCE: Final = 4
 """All groups of these are in memory at a time."""
 
 
-@operation("POST /explain-change", tag="query", tool="explain_change", tool_title="Explain a change")
+@operation(
+    "POST /explain-change",
+    tag="query",
+    tool="explain_change",
+    tool_title="Explain a change",
+    is_aggregate=True,
+)
 async def post_explain_change(
     body: ExplainChangeRequest,
     *,

@@ -148,7 +148,7 @@ class FunnelResponse(FunnelCounts):
     )
 
 
-@operation("GET /funnel", tag="people")
+@operation("GET /funnel", tag="people", is_aggregate=True)
 async def get_funnel(
     query: FunnelQuery,
     *,

@@ -29,7 +29,7 @@ from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.operations import operation
 
 
-@operation("GET /paths", tag="paths", tool="get_paths")
+@operation("GET /paths", tag="paths", tool="get_paths", is_aggregate=True)
 async def get_paths(
     query: PathsRequest,
     *,

@@ -121,19 +121,19 @@ class LocationBreakdown(Breakdown[CountryRow | RegionOrCityRow]):
     """Counts by country, region or city; ``total`` is the base of the percentages: all rows before ``limit``."""
 
 
-@operation("GET /traffic", tag="traffic")
+@operation("GET /traffic", tag="traffic", is_aggregate=True)
 async def get_traffic(query: TrafficQuery, *, caller: Caller, queries: MetricQueries) -> CountBreakdown:
     """Returns visits by referrer, campaign or page."""
     return await _query_breakdown(CountBreakdown, _build_count_row, query, caller=caller, queries=queries)
 
 
-@operation("GET /devices", tag="traffic")
+@operation("GET /devices", tag="traffic", is_aggregate=True)
 async def get_devices(query: DevicesQuery, *, caller: Caller, queries: MetricQueries) -> CountBreakdown:
     """Returns visits by browser, operating system or device type."""
     return await _query_breakdown(CountBreakdown, _build_count_row, query, caller=caller, queries=queries)
 
 
-@operation("GET /locations", tag="traffic")
+@operation("GET /locations", tag="traffic", is_aggregate=True)
 async def get_locations(
     query: LocationsQuery, *, caller: Caller, queries: MetricQueries
 ) -> LocationBreakdown:

@@ -77,7 +77,7 @@ class Context(Usage):
 LIMITS: Final = QueryLimits(max_metrics=10, max_dimensions=3, max_filters=10, max_rows=1000)
 
 
-@operation("GET /context", tag="workspace")
+@operation("GET /context", tag="workspace", is_aggregate=True)
 async def get_context(
     *,
     caller: Caller,

@@ -83,7 +83,7 @@ class DimensionValues(ResponseModel):
     next_cursor: str | None
 
 
-@operation("GET /dimension-values", tag="query", tool="list_dimension_values")
+@operation("GET /dimension-values", tag="query", tool="list_dimension_values", is_aggregate=True)
 async def get_dimension_values(
     query: DimensionValuesQuery, *, caller: Caller, queries: MetricQueries
 ) -> DimensionValues:

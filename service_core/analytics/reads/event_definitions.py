@@ -92,7 +92,7 @@ class PropertiesResponse(ResponseModel):
     complete: bool
 
 
-@operation("GET /event-names", tag="events", tool="list_event_names")
+@operation("GET /event-names", tag="events", tool="list_event_names", is_aggregate=True)
 async def get_event_names(
     *,
     caller: Caller,

@@ -59,7 +59,7 @@ class LinkTagsResponse(ResponseModel):
     complete: bool
 
 
-@operation("GET /tags", tag="traffic", tool_title="Link tags")
+@operation("GET /tags", tag="traffic", tool_title="Link tags", is_aggregate=True)
 async def get_tags(
     query: LinkTagsQuery,
     *,

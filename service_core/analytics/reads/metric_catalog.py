@@ -51,7 +51,9 @@ class MetricCatalog(ResponseModel):
     count: int = Field(description="Number of metrics.")
 
 
-@operation("GET /metrics/catalog", tag="query", tool="list_metrics", tool_title="Metric catalog")
+@operation(
+    "GET /metrics/catalog", tag="query", tool="list_metrics", tool_title="Metric catalog", is_aggregate=True
+)
 async def get_metrics_catalog(*, caller: Caller, queries: MetricQueries) -> MetricCatalog:
     """Lists every metric with its definition, unit and availability, and every dimension."""
     catalog = queries.catalog

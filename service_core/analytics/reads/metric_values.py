@@ -87,7 +87,7 @@ class MetricValues(ResponseModel):
     complete: bool
 
 
-@operation("POST /metrics", tag="query", tool="get_metrics")
+@operation("POST /metrics", tag="query", tool="get_metrics", is_aggregate=True)
 async def post_metrics(
     body: MetricsRequest,
     *,

@@ -86,7 +86,7 @@ class Overview(ResponseModel):
     range: RangeResponse
 
 
-@operation("GET /overview", tag="traffic")
+@operation("GET /overview", tag="traffic", is_aggregate=True)
 async def get_overview(query: OverviewQuery, *, caller: Caller, queries: MetricQueries) -> Overview:
     """Returns totals and a time series for a range.
 

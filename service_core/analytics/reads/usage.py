@@ -68,7 +68,7 @@ class Usage(ResponseModel):
     rate_limit: RateLimit
 
 
-@operation("GET /workspace", tag="workspace")
+@operation("GET /workspace", tag="workspace", is_aggregate=True)
 async def get_workspace(*, caller: Caller, connections: Connections) -> WorkspaceResponse:
     """Returns the workspace of the key."""
     workspace = caller.workspace
@@ -86,7 +86,7 @@ async def get_workspace(*, caller: Caller, connections: Connections) -> Workspac
     )
 
 
-@operation("GET /usage", tag="workspace")
+@operation("GET /usage", tag="workspace", is_aggregate=True)
 async def get_usage(*, caller: Caller, aggregate_reader: AggregateReader, postbacks: PostbackReader) -> Usage:
     """Returns events and postbacks of the billing period, and the limits of plan and key.
 

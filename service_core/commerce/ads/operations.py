@@ -52,7 +52,7 @@ class AdsUnavailable(ServiceUnavailable):
         super().__init__("Ad data cannot be read at the moment", "ads_unavailable")
 
 
-@operation("GET /ads", tag="marketing")
+@operation("GET /ads", tag="marketing", is_aggregate=True)
 async def get_ads(
     query: AdsQuery,
     *,

@@ -40,7 +40,7 @@ class ConnectionPath(BaseModel):
     connectionId: UUID  # noqa: N815 - as in the path
 
 
-@operation("GET /providers", tag="connections")
+@operation("GET /providers", tag="connections", is_aggregate=True)
 async def list_providers(
     *, caller: Caller, changes: ChangeExecutor, providers: InstalledProviders
 ) -> ProviderList:

@@ -235,4 +235,5 @@ CONNECTIONS: Final = resource(
     prepare=provide_tools,
     answer=ConnectionAnswer,
     operations=(list_providers, test_connection),
+    are_reads_aggregate=True,
 )

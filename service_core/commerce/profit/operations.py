@@ -72,7 +72,7 @@ class PartUnverified(ServiceUnavailable):
         super().__init__(f"The {part} of the range cannot be verified at the moment", _UNVERIFIED_CODES[part])
 
 
-@operation("GET /commerce-metrics", tag="marketing", map_error=add_code_as_reason)
+@operation("GET /commerce-metrics", tag="marketing", map_error=add_code_as_reason, is_aggregate=True)
 async def get_commerce_metrics(
     query: CommerceMetricsQuery,
     *,

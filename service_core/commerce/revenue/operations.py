@@ -56,7 +56,7 @@ class RevenueQuery(RangeQuery):
         )
 
 
-@operation("GET /revenue", tag="marketing")
+@operation("GET /revenue", tag="marketing", is_aggregate=True)
 async def get_revenue(
     query: RevenueQuery, *, caller: Caller, connections: Connections, questions: MetricQueries
 ) -> RevenueResponse:

@@ -130,4 +130,5 @@ ANALYSES: Final = resource(
     delete="Hide an analysis; an undo brings it back under its id.",
     prepare=validate_range_and_build_validator,
     answer=AnalysisAnswer,
+    are_reads_aggregate=True,
 )

@@ -62,4 +62,5 @@ ANNOTATIONS: Final = resource(
     update=update_annotation,
     delete="Delete an annotation; an undo brings it back under its id.",
     answer=AnnotationAnswer,
+    are_reads_aggregate=True,
 )

@@ -57,6 +57,7 @@ async def reorder_dashboard(
     errors=(422,),
     body_optional=True,
     tool="run_dashboard",
+    is_aggregate=True,
 )
 async def run_dashboard_cards(
     path: DashboardPath,

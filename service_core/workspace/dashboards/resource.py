@@ -100,4 +100,5 @@ DASHBOARDS: Final = resource(
     prepare=validate_range_and_provide_catalog,
     answer=DashboardAnswer,
     operations=(reorder_dashboard, run_dashboard_cards),
+    are_reads_aggregate=True,
 )

@@ -253,4 +253,5 @@ LINKS: Final = resource(
     delete="Delete a link: its redirect stops at once, recorded clicks stay, an undo brings it back.",
     prepare=load_settings,
     answer=LinkAnswer,
+    are_reads_aggregate=True,
 )

@@ -20,7 +20,7 @@ class ReportPath(BaseModel):
     reportId: UUID  # noqa: N815 - as in the path
 
 
-@operation("POST /reports/{reportId}/run", tag="reports", body_optional=True)
+@operation("POST /reports/{reportId}/run", tag="reports", body_optional=True, is_aggregate=True)
 async def run_report(
     path: ReportPath, body: RunReport, *, caller: Caller, changes: ChangeExecutor, runner: ReportRunner
 ) -> ReportRun:

@@ -85,4 +85,5 @@ REPORTS: Final = resource(
     prepare=validate_range_and_build_validator,
     answer=ReportAnswer,
     operations=(run_report,),
+    are_reads_aggregate=True,
 )

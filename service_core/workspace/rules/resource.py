@@ -179,4 +179,5 @@ RULES: Final = resource(
     delete="Delete a rule: nothing is sent from then on; an undo brings it back, not what passed meanwhile.",
     prepare=load_rule_targets,
     errors=(503,),
+    are_reads_aggregate=True,
 )

@@ -92,4 +92,5 @@ SCRIPT_PROPOSALS: Final = resource(
     get="One proposal with its script and the reviewer's note.",
     create=propose_script,
     answer=WholeProposal,
+    are_reads_aggregate=True,
 )

@@ -73,4 +73,5 @@ SEGMENTS: Final = resource(
     delete="Delete a segment; an undo brings it back under its id.",
     prepare=provide_catalog,
     answer=SegmentAnswer,
+    are_reads_aggregate=True,
 )

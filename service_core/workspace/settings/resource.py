@@ -79,7 +79,7 @@ WORKSPACE_SETTINGS_TYPE: Final = ResourceType(
 )
 
 
-@operation("GET /workspace/settings", tag="workspace")
+@operation("GET /workspace/settings", tag="workspace", is_aggregate=True)
 async def get_workspace_settings(*, caller: Caller, changes: ChangeExecutor) -> WorkspaceSettingsAnswer:
     """Returns the settings of the workspace: name, days, money, goals, channels, attribution and data age."""
     async with changes.transactions.read(caller.workspace.id) as transaction:

@@ -97,4 +97,5 @@ SHARE_LINKS: Final = resource(
     update=update_share_link,
     answer=ShareLinkAnswer,
     operations=(create_share_link, revoke_share_link),
+    are_reads_aggregate=True,
 )

@@ -49,6 +49,7 @@ from service_core.kernel.paging import OffsetCursor, decode_offset_cursor, encod
     tool="analytics_query",
     tool_title="Query",
     table=answer_table_with_missing_values_in_headers,
+    is_aggregate=True,
 )
 async def post_query(
     body: QueryRequest,
