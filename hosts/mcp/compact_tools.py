@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import orjson
 
+from hosts.mcp.short_results import take_row_selection
 from hosts.mcp.tool_sets import Entry, ToolCall, find_read, find_tool_name_of_route
 from hosts.mcp.tools import Tool
 from service_core.kernel.errors import BadRequest
@@ -143,7 +144,15 @@ COMPACT_TOOLS: Final[Mapping[str, CompactTool]] = {
     ),
     "people": CompactTool(
         "Persons of a range, or with id one person with sessions, conversions and touches. Not for counts: use query.",
-        {"id": _TEXT, **_RANGE, "search": _TEXT, "sort": _TEXT, "limit": _COUNT, "offset": _COUNT},
+        {
+            "id": _TEXT,
+            **_RANGE,
+            "search": _TEXT,
+            "fields": _TEXTS,
+            "sort": _TEXT,
+            "limit": _COUNT,
+            "offset": _COUNT,
+        },
         is_open=True,
     ),
     "events": CompactTool(
@@ -153,6 +162,7 @@ COMPACT_TOOLS: Final[Mapping[str, CompactTool]] = {
             "event_name": _TEXT,
             "user_id": _TEXT,
             "visitor_id": _TEXT,
+            "fields": _TEXTS,
             "limit": _COUNT,
             "offset": _COUNT,
         },
@@ -195,6 +205,9 @@ _DEFAULT_ARGUMENTS: Final[Mapping[str, Arguments]] = {
     "list_users": {"limit": PEOPLE_ROWS},
 }
 """Tool of an operation -> arguments of a call of its compact tool that leaves them out."""
+
+_ROW_LISTS: Final[Mapping[str, str]] = {"list_events": "events", "list_users": "users"}
+"""Tool of an operation whose rows a compact tool shortens -> field of the rows."""
 
 
 class CompactToolSet:
@@ -249,7 +262,11 @@ class CompactToolSet:
         return f"call_tool with name {name}" if self._tools[name].is_read else f"change with tool {name}"
 
     def _call_with_defaults(self, tool_name: str, arguments: Arguments) -> ToolCall:
-        return ToolCall(self._tools[tool_name], {**_DEFAULT_ARGUMENTS.get(tool_name, {}), **arguments})
+        list_field = _ROW_LISTS.get(tool_name)
+        if list_field is None:
+            return ToolCall(self._tools[tool_name], arguments)
+        rest, shorten = take_row_selection(list_field, arguments)
+        return ToolCall(self._tools[tool_name], {**_DEFAULT_ARGUMENTS[tool_name], **rest}, shorten)
 
     def _call_people(self, arguments: Arguments) -> ToolCall:
         """Returns the call for one person if an id is sent, otherwise for the list."""

@@ -123,6 +123,21 @@ async def test_lists_without_a_limit_are_short(compact):
     assert (await compact.call("events", **WEEK, limit=3))["limit"] == 3
 
 
+async def test_rows_have_the_fields_asked_for_and_no_nulls(compact, mcp_client, workspace_api):
+    story = EventBuilder(workspace_api.workspaces["shop"].id)
+    story.add_event("page_view", at="2026-07-08T10:00", visitor="V")
+    await workspace_api.service.ports.events.append(story.events)
+    [full] = (await mcp_client.call("list_events", **WEEK))["events"]
+    [short] = (await compact.call("events", **WEEK))["events"]
+    assert short == {name: value for name, value in full.items() if value is not None}
+    chosen = await compact.call("events", **WEEK, fields=["event_name", "visitor_id", "luck"])
+    assert chosen["events"] == [{"event_name": "page_view", "visitor_id": "V"}]
+    assert chosen["unknown_fields"] == ["luck"]
+    people = await compact.call("people", **WEEK, fields=["visitor_id"])
+    assert people["users"] == [{"visitor_id": "V"}]
+    assert (await compact.call_expecting_error("events", **WEEK, fields="x"))["field"] == "fields"
+
+
 async def test_people_with_an_id_returns_one_person(compact, workspace_api):
     story = EventBuilder(workspace_api.workspaces["shop"].id)
     story.add_event("page_view", at="2026-07-08T10:00", visitor="V")
