@@ -80,6 +80,14 @@ async def show_explore(context: PageContext, public_id: str) -> Response:
         bar=RangeBar(query.state, f"{context.base}{view.path}/explore", _dimension_labels(catalog, query)),
         card=mark_annotations(_explore_card(query, result, setting), marked, setting.zone),
         compared=_compared_totals(result, setting),
+        receipt_links=[
+            (
+                setting.label(metric["id"]),
+                replace(query.state, page_parameters=(("metric", metric["id"]),)).query_string,
+            )
+            for metric in catalog["metrics"]
+            if metric["has_receipt"] and metric["id"] in query.metrics
+        ],
         metric_groups=_metrics_by_category(catalog),
         dimension_choices=_dimension_labels(catalog, query),
         charts=CHART_LABELS,

@@ -17,7 +17,7 @@ ADDRESSES = (
     "/events", "/events?view=properties", "/people", "/people/V3", FUNNEL, "/retention", "/retention?view=ltv",
     "/experiments", "/experiments?experiment=none", "/retention?by=country", "/retention?view=ltv&by=first_touch_channel",
     "/attribution?group_by=campaign&m_linear=1", "/revenue", "/subscriptions", "/ads", "/profit", "/goals", "/crawlers?range=all_time",
-    "/explain?metric=bounce_rate", "/paths", "/paths?start=page_view&by=event", "/paths/sessions?start=page_view&by=event",
+    "/explain?metric=bounce_rate", "/receipt?metric=bounce_rate", "/paths", "/paths?start=page_view&by=event", "/paths/sessions?start=page_view&by=event",
     "/attribution/journeys?model=linear",
 )  # fmt: skip
 

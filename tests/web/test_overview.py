@@ -269,7 +269,7 @@ async def test_key_holder_sees_the_overview_of_a_member(deployment):
         "/app/look?range=last_7_days", Authorization=f"Bearer {await deployment.gallery.key()}"
     )
     assert (seen.status, seen.headers["Cache-Control"]) == (200, "no-store")
-    members_only = r'\s*<p class="card-foot">.*?</p>|<a class="button" href="[^"]+">Open in Explore</a>'
+    members_only = r'\s*<p class="card-foot">.*?</p>|<a class="button" href="[^"]+">(?:Open in Explore|How is this number made\?)</a>'
     explanation = r'<a href="[^"]*/explain\?[^"]*"[^>]*>(.*?)</a>'
     records = r'<a href="[^"]*" data-number>(.*?)</a>'
     without_details = re.sub(members_only, "", shown.body)

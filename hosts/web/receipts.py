@@ -1,0 +1,153 @@
+"""How is this number made: the receipt of a metric over the range and filters of a page, with its first records."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from quart import Response, request
+
+from hosts.web.cards.card import Answer, DisplayContext
+from hosts.web.cards.json_values import build_display_context
+from hosts.web.missing_values import explain_missing_values
+from hosts.web.overview_tabs import filterable_dimensions
+from hosts.web.page_context import Page, PageContext
+from hosts.web.range_bar import Menu, RangeBar
+from hosts.web.value_words import format_moment, humanize
+from hosts.web.view_state import ViewState, read_view_state
+from hosts.web.workspace_view import WorkspaceView, open_workspace_view
+from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.query.record_columns import has_receipt
+
+_DEFAULT_METRIC: Final = "visitors"
+_MENUS: Final[frozenset[Menu]] = frozenset({"filters"})
+_SHOWN_RECORDS: Final = 50
+_NOT_A_COLUMN: Final = frozenset({"term", "contribution", "rated_at"})
+_REASON_WORDS: Final = {
+    "bot": "Bots",
+    "test": "Marked as tests",
+    "no_visit": "Sent by no device, so no visit",
+    "duplicate_order": "Further reports of the same order",
+    "other_sessions": "Sessions that do not meet the condition",
+}
+_OPERATOR_WORDS: Final = {" * ": " × ", " / ": " ÷ ", " - ": " − "}  # noqa: RUF001 - as people write formulas
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTable:
+    """Some records of one term.
+
+    Attributes:
+        title: name of the term.
+        columns: names of the columns.
+        rows: cells of each record, its contribution last.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+async def show_receipt(context: PageContext, public_id: str) -> Response:
+    """The receipt of the metric in the address."""
+    view = await open_workspace_view(context, public_id)
+    catalog = context.component(Catalog)
+    state = read_view_state(request.args, view.workspace.zone, view.caller.now, ("metric",))
+    chosen = dict(state.page_parameters).get("metric", "")
+    metric = chosen if chosen in catalog.metrics else _DEFAULT_METRIC
+    state = replace(state, page_parameters=(("metric", metric),))
+    setting = build_display_context(catalog, view.workspace)
+    plan = {"metrics": [metric], **state.query_body_parts(with_comparison=False)}
+    read = await view.post("/receipts", {"plan": plan, "metric": metric})
+    ours = f"{context.base}{view.path}"
+    return await view.render(
+        "receipt.html",
+        state=state,
+        bar=RangeBar(
+            state, f"{ours}/receipt", filterable_dimensions(catalog), _MENUS, f"{ours}/filter-values"
+        ),
+        metric=metric,
+        label=setting.label(metric),
+        metrics={id_: setting.label(id_) for id_, each in catalog.metrics.items() if has_receipt(each)},
+        read=read,
+        receipt=await _describe_receipt(view, read.data, state, setting) if read.ok else None,
+        missing=explain_missing_values(context, read.data["unavailable"]) if read.ok else (),
+    )
+
+
+async def _describe_receipt(
+    view: WorkspaceView, receipt: Answer, state: ViewState, setting: DisplayContext
+) -> Mapping[str, Any]:
+    """The receipt in words, with the first records."""
+    path = urlsplit(receipt["records_url"]).path.removeprefix("/v1")
+    page = await view.get(path, limit=str(_SHOWN_RECORDS))
+    unit = setting.format_for(receipt["unit"])
+    labels = {term["name"]: _label_term(term["name"], setting) for term in receipt["terms"]}
+    return {
+        "id": receipt["id"],
+        "value": unit.format_in_full_or_dash(receipt["value"]),
+        "days": state.dates_label,
+        "moment": format_moment(receipt["as_of"], setting.zone),
+        "definition": receipt["definition"],
+        "formula": _formula_in_words(receipt["definition"]["formula"], labels),
+        "terms": [(labels[term["name"]], f"{term['value']:,}", term["text"]) for term in receipt["terms"]],
+        "counted": receipt["counted"],
+        "left_out": [
+            (labels[each["term"]], _REASON_WORDS.get(each["reason"], each["reason"]), f"{each['records']:,}")
+            for each in receipt["left_out"]
+        ],
+        "rates": [
+            (each["currency"], each["date"], f"{each['rate']:g}", each["source"]) for each in receipt["fx"]
+        ],
+        "tables": _build_record_tables(page.data["records"], labels, setting) if page.ok else (),
+        "shown": min(_SHOWN_RECORDS, receipt["counted"]["records"]),
+    }
+
+
+def _label_term(name: str, setting: DisplayContext) -> str:
+    """The name of the metric that the term is, else the term in words."""
+    label = setting.label(name)
+    return humanize(name) if label == name else label
+
+
+def _formula_in_words(formula: str, labels: Mapping[str, str]) -> str:
+    """The formula with the labels of its terms: ``Revenue ÷ Orders``."""
+    words = " ".join(_label_factor(part, labels) for part in formula.split(" "))
+    for operator, sign in _OPERATOR_WORDS.items():
+        words = words.replace(operator, sign)
+    return words
+
+
+def _label_factor(part: str, labels: Mapping[str, str]) -> str:
+    """A term of the formula by its label, with the parentheses around it; operators and numbers as they are."""
+    name = part.strip("()")
+    return part.replace(name, labels[name]) if name in labels else part
+
+
+def _build_record_tables(
+    records: Sequence[Answer], labels: Mapping[str, str], setting: DisplayContext
+) -> list[RecordTable]:
+    tables = []
+    for name, label in labels.items():
+        of_term = [record for record in records if record["term"] == name]
+        if not of_term:
+            continue
+        columns = [column for column in of_term[0] if column not in _NOT_A_COLUMN]
+        rows = [
+            [
+                *(_format_cell(column, record[column], setting) for column in columns),
+                f"{record['contribution']:,}",
+            ]
+            for record in of_term
+        ]
+        tables.append(RecordTable(label, [humanize(column) for column in columns], rows))
+    return tables
+
+
+def _format_cell(column: str, value: Any, setting: DisplayContext) -> str:
+    if value is None:
+        return "—"
+    return format_moment(value, setting.zone) if column == "timestamp" else str(value)
+
+
+PAGES: Final = (Page("GET /w/<public_id>/receipt", show_receipt),)
