@@ -49,6 +49,7 @@ from service_core.api.readiness import (
     build_store_probe_with_newest_event,
     build_stored_version_probe,
 )
+from service_core.changes.batched_writes import WriteRoutes
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.commerce.ads.ad_credits import UtmMatchedAdCredits
 from service_core.commerce.ads.measured_platforms import MeasuredPlatforms
@@ -203,6 +204,7 @@ def _bind_workspace_components(bindings: Bindings, ports: Ports, sleep: Sleep) -
         PostbackPlatforms,
         PostbackPlatforms.from_platforms(sender.platform for sender in registry.conversion_senders.values()),
     )
+    bindings.bind(WriteRoutes, WriteRoutes())
     bindings.build_and_bind(ChangeExecutor, resource_types=build_resource_types(registry.resources, bindings))
     bindings.build_and_bind(ReportRunner)
     bindings.build_and_bind(ReportBatchRunner, sleep=sleep)

@@ -20,6 +20,9 @@ from service_core.access.request_authentication import RequestAuthenticator
 from service_core.api.dispatch import Dispatcher
 from service_core.api.http_messages import ApiRequest, ApiResponse
 from service_core.api.readiness import Probe
+from service_core.api.routes import Routes
+from service_core.api.write_finder import write_finder
+from service_core.changes.batched_writes import WriteRoutes
 from service_core.extensions.registry import Registry, collect_plugins_into_registry
 from service_core.kernel.clock import Clock, system_clock
 from service_core.kernel.errors import StartupError
@@ -125,8 +128,10 @@ def compose(
     """
     ports = Ports(settings, folder, registry or load_installed_registry_once(), clock)
     bindings = build_all_components(ports, settings, sleep=sleep, probes=probes, processes=processes)
+    operations = [bind_operation(operation, bindings) for operation in ports.registry.operations]
+    bindings.get_or_build(WriteRoutes).connect(write_finder(Routes(operations)))
     dispatcher = Dispatcher(
-        [bind_operation(operation, bindings) for operation in ports.registry.operations],
+        operations,
         authenticator=bindings.get_or_build(RequestAuthenticator),
         rate_limits=bindings.get_or_build(RateLimits),
         clock=clock,

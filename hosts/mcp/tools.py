@@ -33,6 +33,7 @@ SECOND_PAGE_TAGS: Final = frozenset(
         "email-reports",
         "alerts",
         "receipts",
+        "change-sets",
     }
 )
 """Tags of operations whose tools come last, so that a client that reads one page of ``tools/list`` has all others."""
@@ -74,8 +75,9 @@ class Tool:
 
     @property
     def is_read(self) -> bool:
-        """Whether it changes nothing; an export is a file that did not exist before."""
-        return not self.is_write and not self.operation.idempotent
+        """Whether it changes nothing; an export is a file, and a plan a record, that did not exist before."""
+        op = self.operation
+        return not self.is_write and not op.idempotent and isinstance(op.scope, Scope)
 
     def is_visible_to(self, scopes: frozenset[Scope]) -> bool:
         """Whether a token with these scopes sees it; what takes any write back needs any write scope."""

@@ -9,6 +9,7 @@ _TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "annotations": "What happened on a day or at a time, for charts.",
     "attribution": "Which visits led to conversions and installs.",
     "audit": "Who changed what, and undo.",
+    "change-sets": "Several changes planned, applied and undone as one.",
     "connections": "Ad platforms and revenue providers of the workspace, with their credentials.",
     "dashboards": "Dashboards of saved reports.",
     "docs": "Search in this documentation.",

@@ -20,8 +20,8 @@ from service_core.analytics.people import operations as people
 from service_core.analytics.query.catalog import Dimension, Metric
 from service_core.analytics.receipts import operations as receipts
 from service_core.api import operations as api
+from service_core.changes import change_set_operations, rollback_operations
 from service_core.changes import operations as changes
-from service_core.changes import rollback_operations
 from service_core.changes.resource_definition import ResourceDefinition
 from service_core.commerce.ads import operations as ads
 from service_core.commerce.connections.resource import CONNECTIONS
@@ -84,6 +84,7 @@ def operations() -> Iterable[Operation]:
         *ingestion.OPERATIONS,
         *changes.OPERATIONS,
         *rollback_operations.OPERATIONS,
+        *change_set_operations.OPERATIONS,
         *exports.OPERATIONS,
         *imports.OPERATIONS,
     )

@@ -1,5 +1,6 @@
 """The inverse of an audit entry of any kind, creations and undos included."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
@@ -7,7 +8,7 @@ from service_core.access.models import Caller
 from service_core.changes.audit_log import NOT_UNDOABLE_TYPES, PUBLIC_TYPES, AuditEntry
 from service_core.changes.models import Action, Change
 from service_core.changes.ports import Transaction
-from service_core.changes.resource import Resource, ResourceType, State
+from service_core.changes.resource import RecordReader, Resource, ResourceType, State
 from service_core.kernel.errors import Conflict
 from service_core.kernel.timestamps import format_timestamp
 
@@ -31,6 +32,25 @@ async def plan_inverse(
     if current is None and new is not None and resource_type.check_restorable:
         await resource_type.check_restorable(transaction.resources, new)
     return Change(Action.UNDO, current, new, undone_entry_id=entry.id)
+
+
+async def list_dependents(
+    record: Resource, resource_types: Mapping[str, ResourceType], records: RecordReader, now: datetime
+) -> list[Resource]:
+    """Returns the records that mention a record's id, of all types; retired ones do not count."""
+    found: list[Resource] = []
+    for resource_type in resource_types.values():
+        mentioning = await records.list_all(resource_type.model, mentioning_id=record.id)
+        found += [
+            other
+            for other in mentioning
+            if other.id != record.id and not _is_retired(other, resource_type, now)
+        ]
+    return found
+
+
+def _is_retired(record: Resource, resource_type: ResourceType, now: datetime) -> bool:
+    return resource_type.retire is not None and resource_type.retire(record, now) == record
 
 
 def touched_fields(entry: AuditEntry) -> frozenset[str] | None:

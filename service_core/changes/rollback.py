@@ -17,7 +17,7 @@ from service_core.changes.models import Action, Change, Diff, ResourceRef
 from service_core.changes.outside_effects import OutsideEffect, list_outside_effects
 from service_core.changes.ports import Transaction
 from service_core.changes.resource import Resource, ResourceType
-from service_core.changes.reversal import plan_inverse, touched_fields
+from service_core.changes.reversal import list_dependents, plan_inverse, touched_fields
 from service_core.kernel.errors import Conflict, Forbidden, Unprocessable
 from service_core.kernel.schemas import ResponseModel
 
@@ -150,7 +150,9 @@ class Rollback:
         # A conflict must show before anything is written: some stores cannot go on in a failed transaction.
         await self._executor.preview_in_transaction(self._caller, self._transaction, change)
         if change.new is None and change.prior is not None:
-            children = await self._list_dependents(change.prior)
+            children = await list_dependents(
+                change.prior, self._types, self._transaction.resources, self._caller.now
+            )
             users = await self._others_that_use(children, change.prior)
             if users is not None:
                 self._leave_alone(entry, "in_use", users)
@@ -169,20 +171,6 @@ class Rollback:
         if retire is None:
             return Change(Action.DELETE, child, None)
         return Change(Action.REVOKE, child, retire(child, self._caller.now))
-
-    async def _list_dependents(self, record: Resource) -> list[Resource]:
-        """Returns the records that mention a record's id, of all types; retired ones do not count."""
-        found: list[Resource] = []
-        for resource_type in self._types.values():
-            mentioning = await self._transaction.resources.list_all(
-                resource_type.model, mentioning_id=record.id
-            )
-            found += [
-                other
-                for other in mentioning
-                if other.id != record.id and not _is_retired(other, resource_type, self._caller.now)
-            ]
-        return found
 
     async def _others_that_use(
         self, dependents: Sequence[Resource], parent: Resource
@@ -251,7 +239,3 @@ class Rollback:
 def _share_fields(entry: AuditEntry, other: AuditEntry) -> bool:
     fields, other_fields = touched_fields(entry), touched_fields(other)
     return fields is None or other_fields is None or bool(fields & other_fields)
-
-
-def _is_retired(record: Resource, resource_type: ResourceType, now: datetime) -> bool:
-    return resource_type.retire is not None and resource_type.retire(record, now) == record

@@ -38,6 +38,22 @@ EXTRA = {
     "search": {"q": "page"},
     "search_docs": {"q": "metric"},
     "list_events": WEEK | {"limit": 2, "include_bots": True, "property_filters": '{"plan": "pro"}'},
+    "plan_changes": {
+        "changes": [
+            {
+                "method": "POST",
+                "path": "/reports",
+                "body": {
+                    "report": {
+                        "name": "Planned",
+                        "source": "catalog",
+                        "metric_id": "visitors",
+                        "chart": "number",
+                    }
+                },
+            }
+        ],
+    },
     "create_export": WEEK | {"type": "events"},
     "create_rule": {"rule": RULE | {"trigger_event": "bought"}},
     "reorder_dashboard": {"report_ids": []},
@@ -104,6 +120,9 @@ async def test_every_tool_returns_the_response_of_its_route(workspace_api, mcp_c
     await resource_factory.id("ruleId", "shop")  # which takes a connected platform
     for tool in await mcp_client.tools():
         arguments = await tool_arguments(tool, resource_factory)
+        if tool["name"] == "apply_change_set":
+            planned = await mcp_client.call("plan_changes", **EXTRA["plan_changes"])
+            arguments |= {"changeSetId": planned["id"], "plan_token": planned["plan_token"]}
         workspace_api.later(minutes=1)
         answer = await mcp_client.call(tool["name"], **arguments)
         validate(answer, tool["outputSchema"])

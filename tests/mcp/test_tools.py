@@ -37,12 +37,12 @@ undo
 
 SECOND_PAGE = """
 list_funnel_persons get_paths list_path_sessions list_experiments get_experiment_results list_journeys
-create_receipt get_receipt list_receipt_records list_segments get_segment
+create_receipt get_receipt list_receipt_records plan_changes list_segments get_segment
 list_annotations get_annotation list_email_reports get_email_report list_email_report_deliveries
 list_alerts get_alert list_alert_deliveries list_connections list_providers create_connection
 update_connection delete_connection test_connection create_segment update_segment delete_segment create_annotation update_annotation delete_annotation
 create_email_report update_email_report delete_email_report send_test_email create_alert update_alert
-delete_alert rotate_webhook_secret update_share_link rollback
+delete_alert rotate_webhook_secret update_share_link rollback apply_change_set undo_change_set
 """
 
 CORE = collect_plugins_into_registry([("builtin", builtin)]).operations
@@ -53,6 +53,7 @@ WRITERS = {
     Scope.WRITE_LINKS: {"create_link", "update_link", "delete_link"},
     Scope.PROPOSE_SCRIPTS: {"propose_script"},
 }
+ANY_WRITE_SCOPE = {"undo", "rollback", "plan_changes", "apply_change_set", "undo_change_set"}
 
 
 @pytest.fixture
@@ -127,8 +128,8 @@ def test_annotations_say_what_reads_what_adds_and_what_changes():
     for tool in TOOLS_BY_NAME.values():
         hints = tool.tools_list_entry["annotations"]
         assert hints["openWorldHint"] is False
-        if tool.is_write or tool.name in ("create_export", "send_test_email"):
-            adds = tool.name.startswith(("create_", "propose_"))
+        if tool.is_write or tool.name in ("create_export", "plan_changes", "send_test_email"):
+            adds = tool.name.startswith(("create_", "propose_", "plan_"))
             assert hints == {
                 "readOnlyHint": False,
                 "destructiveHint": not adds,
@@ -188,7 +189,7 @@ async def test_token_lists_the_tools_of_its_scopes(workspace_api, mcp_client):
         if tool.is_write or tool.operation.scope is not Scope.READ
     }
     reads = [name for name in TOOLS_BY_NAME if name not in writers]
-    of_reports = writers - {"undo", "rollback"} - set().union(*WRITERS.values())
+    of_reports = writers - ANY_WRITE_SCOPE - set().union(*WRITERS.values())
     opened = WRITERS | {Scope.WRITE_REPORTS: of_reports}
     for scopes in [(), *((scope,) for scope in opened), (Scope.WRITE_RULES, Scope.WRITE_REPORTS)]:
         held = {Scope.READ, *scopes}
@@ -198,7 +199,7 @@ async def test_token_lists_the_tools_of_its_scopes(workspace_api, mcp_client):
         seen = [tool["name"] for tool in await mcp_client.tools(token)]
         assert [name for name in seen if name not in writers] == reads
         expected = set().union(*(opened[scope] for scope in scopes))
-        assert set(seen) & writers == expected | ({"undo", "rollback"} if expected else set())
+        assert set(seen) & writers == expected | (ANY_WRITE_SCOPE if expected else set())
 
 
 async def test_token_for_totals_sees_and_calls_aggregate_reads_only(workspace_api, mcp_client):

@@ -24,6 +24,7 @@ EXPORT = {"type": "events", "start_date": "2026-07-01", "end_date": "2026-07-02"
 
 PATCH_BODIES = {
     "POST /imports/{importId}/start": {"dry_run": True},
+    "POST /change-sets/{changeSetId}/apply": {"plan_token": "A" * 43},
     "POST /audit/rollback": {
         "actor": {"key_id": "0197f0c2-0000-7000-8000-000000000000"},
         "since": "2026-07-01",
@@ -176,6 +177,14 @@ class ResourceFactory:
         made = await self.office.ask("DELETE", f"/dashboards/{dashboard}", key=key)
         return made.json["audit_id"]
 
+    async def change_set(self, key, deleted):
+        annotation = {"text": "Sale", "date": "2026-07-01"}
+        changes = [{"method": "POST", "path": "/annotations", "body": {"annotation": annotation}}]
+        planned = (await self.office.ask("POST", "/change-sets", {"changes": changes}, key=key)).json
+        body, path = {"plan_token": planned["plan_token"]}, f"/change-sets/{planned['id']}/apply"
+        assert (await self.office.ask("POST", path, body, key=key)).status == 200
+        return planned["id"]
+
     async def export(self, key, deleted):
         return (await self.office.ask("POST", "/exports", EXPORT, key=key)).json["id"]
 
@@ -211,6 +220,7 @@ CREATORS = {
     "emailReportId": ResourceFactory.email_report,
     "shareLinkId": ResourceFactory.share_link,
     "auditId": ResourceFactory.entry,
+    "changeSetId": ResourceFactory.change_set,
     "exportId": ResourceFactory.export,
     "importId": ResourceFactory.import_job,
     "receiptId": ResourceFactory.receipt,
@@ -220,6 +230,6 @@ CREATORS = {
 """Id in a path -> how one comes to be."""
 
 NEVER_DELETED = {
-    "proposalId", "shareLinkId", "auditId", "exportId", "importId", "requestId", "userId", "receiptId",
+    "proposalId", "shareLinkId", "auditId", "changeSetId", "exportId", "importId", "requestId", "userId", "receiptId",
 }  # fmt: skip
 """Nothing deletes these; revoked share links stay."""

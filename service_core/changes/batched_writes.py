@@ -1,0 +1,211 @@
+"""Runs several writes, given as requests, by their own operations in one transaction."""
+
+import json
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar, cast
+from uuid import UUID
+
+from pydantic import Field, ValidationError
+
+from service_core.access.models import Caller
+from service_core.access.scopes import require_scope
+from service_core.changes.change_executor import ChangeExecutor, ChangePlanner
+from service_core.changes.envelope import Envelope
+from service_core.changes.models import Change
+from service_core.changes.ports import ResourceRepository, Transaction
+from service_core.changes.resource import Resource
+from service_core.kernel.errors import ApiError, BadRequest, NotFound
+from service_core.kernel.operations import HandlerResponse, Operation, RateLimitClass, Scope
+from service_core.kernel.request_parsing import parse_body_strictly, parse_query_parameters_leniently
+from service_core.kernel.schemas import BodyModel
+from service_core.kernel.timestamps import format_timestamp
+
+_V1: Final = "/v1"
+_REFERENCE: Final = re.compile(r"\$changes\[(\d+)\]\.id")
+_Record = TypeVar("_Record", bound=Resource)
+
+
+class WriteRequest(BodyModel):
+    """One write of a change set, as its request would be sent."""
+
+    method: str = Field(description="POST, PATCH or DELETE.")
+    path: str = Field(description="Path of the write, such as /links.")
+    body: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Its body without dry_run. `$changes[0].id` stands for the id that an earlier change creates.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedWrite:
+    """The operation of a request, with its dependencies and the parameters of its path."""
+
+    operation: Operation
+    dependencies: Mapping[str, object]
+    caller_parameter: str | None
+    path_values: Mapping[str, str]
+
+
+class WriteRoutes:
+    """Finds the operation of a write; composition connects it once all operations are known."""
+
+    def __init__(self) -> None:
+        self._find: Callable[[str, str], MatchedWrite | None] = lambda _method, _path: None
+
+    def connect(self, find: Callable[[str, str], MatchedWrite | None]) -> None:
+        """Sets how the operation of a method and path is found."""
+        self._find = find
+
+    def find_or_404(self, request: WriteRequest) -> MatchedWrite:
+        """Returns the operation of a request, if it is a write that can be planned.
+
+        Raises:
+            NotFound: no operation has this path.
+            BadRequest: ``invalid_parameter``, the operation is no write with a plan.
+        """
+        path = request.path if request.path.startswith(f"{_V1}/") else _V1 + request.path
+        match = self._find(request.method.upper(), path)
+        if match is None:
+            raise NotFound
+        if (
+            match.operation.rate_limit is not RateLimitClass.MUTATION
+            or match.operation.answer is not Envelope
+        ):
+            raise BadRequest(
+                "This operation is no write that can be planned", "invalid_parameter", field="path"
+            )
+        return match
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedWrite:
+    """A write of a batch: its change, what a dry run shows of it, and its answer."""
+
+    change: Change
+    preview: Envelope
+    envelope: Envelope
+
+
+class BatchExecutor(ChangeExecutor):
+    """Applies changes within a transaction that is open already, and keeps them.
+
+    Args:
+        executor: of the deployment.
+        transaction: of the batch.
+    """
+
+    def __init__(self, executor: ChangeExecutor, transaction: Transaction) -> None:
+        super().__init__(executor.transactions, executor.resource_types.values())
+        self.reads: Final[dict[str, str]] = {}
+        resources = cast(ResourceRepository, _RecordingResources(transaction.resources, self.reads))
+        self._transaction = replace(transaction, resources=resources)
+        self.writes: Final[list[AppliedWrite]] = []
+
+    async def preview_or_apply_change(
+        self,
+        caller: Caller,
+        planner: ChangePlanner,
+        *,
+        dry_run: bool | None,  # noqa: ARG002 - the transaction of the batch decides
+    ) -> HandlerResponse[Envelope]:
+        """Applies a change in the transaction of the batch."""
+        change = await planner(self._transaction)
+        preview = await self.preview_in_transaction(caller, self._transaction, change)
+        envelope = await self.apply_in_transaction(caller, self._transaction, change)
+        self.writes.append(AppliedWrite(change, preview, envelope))
+        return HandlerResponse(envelope, 200)
+
+
+class _RecordingResources:
+    """Resources of a transaction; notes the version of each record that was read by its id."""
+
+    def __init__(self, resources: ResourceRepository, versions: dict[str, str]) -> None:
+        self._resources, self._versions = resources, versions
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._resources, name)
+
+    async def get(self, model: type[_Record], resource_id: UUID) -> _Record | None:
+        record = await self._resources.get(model, resource_id)
+        if record is not None:
+            self._note(record)
+        return record
+
+    async def get_many(self, model: type[_Record], ids: Collection[UUID]) -> dict[UUID, _Record]:
+        records = await self._resources.get_many(model, ids)
+        for record in records.values():
+            self._note(record)
+        return records
+
+    def _note(self, record: Resource) -> None:
+        self._versions.setdefault(str(record.id), format_timestamp(record.updated_at))
+
+
+async def apply_writes_in_transaction(
+    caller: Caller,
+    executor: BatchExecutor,
+    routes: WriteRoutes,
+    requests: Sequence[WriteRequest],
+) -> list[Envelope]:
+    """Applies requests one after another by their operations and returns their answers.
+
+    Raises:
+        ApiError: of the first write that is refused; ``change_index`` tells which.
+    """
+    answers: list[Envelope] = []
+    for index, request in enumerate(requests):
+        created = [str(write.change.resource.id) for write in executor.writes]
+        try:
+            answers.append(await _apply_write(caller, executor, routes, _with_ids(request, created)))
+        except ApiError as refusal:
+            refusal.extra = {**refusal.extra, "change_index": index}
+            raise
+        if len(executor.writes) != index + 1:
+            raise BadRequest("This operation is no write that can be planned", "invalid_parameter")
+    return answers
+
+
+async def _apply_write(
+    caller: Caller, executor: BatchExecutor, routes: WriteRoutes, request: WriteRequest
+) -> Envelope:
+    match = routes.find_or_404(request)
+    operation = match.operation
+    if isinstance(operation.scope, Scope):
+        require_scope(caller, operation.scope)
+    arguments: dict[str, Any] = {
+        name: executor if isinstance(value, ChangeExecutor) else value
+        for name, value in match.dependencies.items()
+    }
+    if match.caller_parameter:
+        arguments[match.caller_parameter] = replace(caller, idempotency=None)
+    if operation.query is not None:
+        arguments["query"] = parse_query_parameters_leniently(operation.query, [])
+    if operation.body is not None:
+        body = {**request.body, "dry_run": False}
+        arguments["body"] = parse_body_strictly(operation.body, json.dumps(body).encode(), body)
+    if operation.path_model is not None:
+        try:
+            arguments["path"] = operation.path_model.model_validate(match.path_values)
+        except ValidationError:
+            raise NotFound from None
+    result = await operation.handler(**arguments)
+    answer: Envelope = result.body if isinstance(result, HandlerResponse) else result
+    return answer
+
+
+def _with_ids(request: WriteRequest, created: Sequence[str]) -> WriteRequest:
+    """Returns the request with the ids that its references stand for."""
+
+    def resolve(reference: re.Match[str]) -> str:
+        position = int(reference[1])
+        if position >= len(created):
+            raise BadRequest("A change refers to one that comes later", "invalid_parameter", field="changes")
+        return created[position]
+
+    return WriteRequest(
+        method=request.method,
+        path=_REFERENCE.sub(resolve, request.path),
+        body=json.loads(_REFERENCE.sub(resolve, json.dumps(request.body))),
+    )
