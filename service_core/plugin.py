@@ -195,6 +195,13 @@ from service_core.analytics.line_items import line_item_lists as line_item_lists
 from service_core.analytics.line_items.ports import LineItemQuery as LineItemQuery
 from service_core.analytics.line_items.ports import LineItemReader as LineItemReader
 from service_core.analytics.line_items.ports import LineItemSum as LineItemSum
+from service_core.analytics.line_items.product_parts import MAX_ITEM_WEIGHT as MAX_ITEM_WEIGHT
+from service_core.analytics.line_items.product_parts import main_part_index as main_part_index
+from service_core.analytics.line_items.product_parts import product_parts as product_parts
+from service_core.analytics.line_items.product_parts import split_amount_by_weight as split_amount_by_weight
+from service_core.analytics.line_items.product_parts import (
+    splits_payments_by_product as splits_payments_by_product,
+)
 from service_core.analytics.line_items.sold_and_returned import (
     charge_or_best_report_with_line_items as charge_or_best_report_with_line_items,
 )

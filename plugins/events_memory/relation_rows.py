@@ -1,6 +1,6 @@
 """The rows of the relations, with their columns by name."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -29,8 +29,13 @@ from service_core.plugin import (
     condition_matches,
     fee_of_charge,
     is_system_event,
+    line_item_lists,
+    main_part_index,
+    product_parts,
     property_label,
     provider_of_payment,
+    split_amount_by_weight,
+    splits_payments_by_product,
     user_id_of_person,
 )
 
@@ -49,6 +54,7 @@ class RelationRow:
     has_no_entry: bool = False
     property_event: Event | None = None
     may_have_touch: bool = False
+    raw_items: Sequence[Any] = ()
     visit: TouchEvent | None = None
 
     def value_or_first_fallback(self, column: Column) -> Any:
@@ -129,6 +135,8 @@ def relation_rows(
             candidates = _session_rows(history, scope)
         case Relation.PAYMENTS:
             candidates = _converted_payment_rows(history, scope)
+            if splits_payments_by_product(plan, aggregation):
+                candidates = (part for row in candidates for part in _split_by_product(row))
         case Relation.CREDITS if plan.credit:
             candidates = (
                 credit_row(share, history, scope)
@@ -213,6 +221,7 @@ def _unconverted_payment_rows(history: WorkspaceEvents, scope: QueryScope) -> It
             payment.booked_at(order_refunds=scope.order_refunds),
             {
                 "kind": payment.kind,
+                "is_main_part": True,
                 "amount": payment.amount,
                 **(
                     {
@@ -238,6 +247,7 @@ def _unconverted_payment_rows(history: WorkspaceEvents, scope: QueryScope) -> It
             entry=entry,
             has_no_entry=entry is None,
             property_event=origin,
+            raw_items=raw_line_items(event) or raw_line_items(origin) or (event.event_data,),
             may_have_touch=True,
             visit=touches[0] if touches else None,
         )
@@ -251,6 +261,21 @@ def _converted_payment_rows(history: WorkspaceEvents, scope: QueryScope) -> Iter
         yield replace(
             row, facts=convert_and_flag_missing_rate(scope, payment.booked_at(order_refunds=True), row.facts)
         )
+
+
+def _split_by_product(row: RelationRow) -> Iterator[RelationRow]:
+    """Yields a row of PAYMENTS per item of the payment, with its part of each amount."""
+    parts = product_parts(row.raw_items)
+    amounts = {name: split_amount_by_weight(row.facts[name], parts) for name in ("amount", *CHARGE_COLUMNS)}
+    for index, part in enumerate(parts):
+        own = {name: of_parts[index] for name, of_parts in amounts.items()}
+        is_main = index == main_part_index(parts)
+        yield replace(row, facts={**row.facts, **own, "product": part.product, "is_main_part": is_main})
+
+
+def raw_line_items(event: Event) -> Sequence[Any]:
+    """Returns the items that an event lists, as sent."""
+    return line_item_lists.raw_line_items_of_first_list(event.event_data)
 
 
 def credit_row(touch_credit: TouchCredit, history: WorkspaceEvents, scope: QueryScope) -> RelationRow:

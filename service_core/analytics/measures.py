@@ -227,7 +227,9 @@ class Relation(StrEnum):
         to it; a renewal counts as first order only), ``microseconds_to_second_order`` of a first order (up to the next
         order that is no renewal; absent without one), ``timestamp``, ``event_id``, ``rated_at`` (the
         instant of its rate, for a refund that of its order), ``person_is_new`` (the first event ever of
-        the person is in the range); `entry_column` and `property_column` of the event in which the payment arose
+        the person is in the range); ``product`` of an item (`product_parts`): an aggregation that uses it has one row per item,
+        with its part of each amount, and ``is_main_part`` for the item with the greatest weight, which is otherwise true
+        (`splits_payments_by_product`); `entry_column` and `property_column` of the event in which the payment arose
         (`origin_of_charge`; a refund arose where the charge of its order did); `touch_column`, the columns of the first
         touch ever of the person (`people.ports.Touch`), absent without one. Reports of one order within 7 days count once, the one with the highest
         `report_precedence_storefront_first`, then the earliest (`deduplicate_order_reports_within_7_days`). Of the refunds of one order within 7
@@ -274,8 +276,8 @@ class Relation(StrEnum):
     ``COSTS``
         One row per kind of item with the same cost that was sold or returned in the span or bucket. Columns:
         ``cogs`` and ``shipping_costs``, unit and handling cost times quantity in exact fractions of minor
-        units of ``currency``, negative for returned items and absent without a known cost; ``provider`` and
-        ``sold_in``, provider and currency of the charge that sold the item.
+        units of ``currency``, negative for returned items and absent without a known cost; ``product``, the id of the item;
+        ``provider`` and ``sold_in``, provider and currency of the charge that sold the item.
     ``POSTBACKS``
         One row per conversion that a rule sends, at the instant it reached a final status, without tests.
         Columns: ``platform``, ``status`` (``sent``, ``failed``, ``skipped``).

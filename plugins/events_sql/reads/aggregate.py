@@ -36,6 +36,7 @@ from service_core.plugin import (
     Ratio,
     Relation,
     TimeRange,
+    splits_payments_by_product,
 )
 
 _GRID: Final = "grid"
@@ -135,12 +136,13 @@ def _relation_scans(
 ) -> list[RelationScan]:
     """Returns the scans that evaluate the aggregations of a plan, one per relation, trailing days and kind of rows."""
 
-    def scan_key(index: int) -> tuple[str, int, bool]:
+    def scan_key(index: int) -> tuple[str, int, bool, bool]:
         aggregation = aggregations[index]
         return (
             aggregation.relation,
             aggregation.trailing_days or 0,
             is_countable_from_sessions(plan, aggregation),
+            splits_payments_by_product(plan, aggregation),
         )
 
     order = sorted(range(len(aggregations)), key=scan_key)

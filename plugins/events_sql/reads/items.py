@@ -1,12 +1,12 @@
 """Aggregates sold and returned order items; item lists of events are unnested in the engine."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.reads.item_lines import absolute_number, first_text_of_keys, listed_lines
 from plugins.events_sql.relations.charges_and_refunds import PaymentRows
 from plugins.events_sql.relations.order_deduplication import (
     ORDER_ID_COLUMNS,
@@ -19,7 +19,7 @@ from plugins.events_sql.relations.order_deduplication import (
 from plugins.events_sql.relations.relation_rows import span_conditions
 from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.sql import functions as fn
-from plugins.events_sql.sql.conditions import Expression, comparable_property
+from plugins.events_sql.sql.conditions import Expression
 from plugins.events_sql.sql.event_kinds import charge_or_refund_kind, is_revenue_event, name_in
 from plugins.events_sql.sql.time_buckets import bucket_index, epoch_microseconds
 from service_core.plugin import (
@@ -88,7 +88,7 @@ def _charges_with_own_item_list(scope: QueryScope) -> sa.CTE:
         sa.select(
             *(payment[name] for name in ("seq", "timestamp", "provider", "currency", "amount")),
             *(event.c[name] for name in (*ORDER_ID_COLUMNS, "event_data")),
-            _listed_lines(event).label("lines"),
+            listed_lines(event).label("lines"),
         )
         .select_from(ledger.source.join(event, same))
         .where(*ledger.where, payment.kind == CHARGE)
@@ -106,7 +106,7 @@ def _best_item_list_of_other_reports(charges: sa.CTE, scope: QueryScope) -> sa.S
             c.seq,
             c.timestamp,
             report_precedence(c).label("standing"),
-            _listed_lines(report).label("lines"),
+            listed_lines(report).label("lines"),
             unnested_order_ids(c),
         )
         .where(
@@ -116,7 +116,7 @@ def _best_item_list_of_other_reports(charges: sa.CTE, scope: QueryScope) -> sa.S
         .where(
             c.revenue.is_not(None),
             charge_or_refund_kind(c, scope) == CHARGE,
-            _listed_lines(report).is_not(None),
+            listed_lines(report).is_not(None),
         )
         .subquery("lists")
     )
@@ -179,7 +179,7 @@ def _unsuperseded_refunds_with_item_list(plan: LineItemQuery) -> sa.Select[Any]:
         c.payment_id,
         c.currency,
         sa.case((is_tracked(c), TRACKED), else_=c.source).label("provider"),
-        _listed_lines(refund).label("lines"),
+        listed_lines(refund).label("lines"),
     ).where(
         has_listing,
         *in_span,
@@ -191,7 +191,7 @@ def _is_refund_with_item_list(table: Any, scope: QueryScope) -> Expression:
     c = table.c
     refunds = sa.or_(name_in(c.event_name, REFUND_EVENTS), sa.func.coalesce(c.revenue, 0) < 0)
     real = sa.and_(sa.not_(sa.or_(c.is_bot, c.is_test)), is_revenue_event(c.event_name, scope))
-    return sa.and_(c.workspace_id == scope.workspace_id, refunds, real, _listed_lines(table).is_not(None))
+    return sa.and_(c.workspace_id == scope.workspace_id, refunds, real, listed_lines(table).is_not(None))
 
 
 def _charge_per_refund(refunds: sa.Subquery, scope: QueryScope) -> sa.Subquery:
@@ -224,14 +224,14 @@ def _item_lines_as_text(orders: sa.Subquery) -> sa.Subquery:
         "count": line_item_lists.QUANTITY_KEYS,
         "price": line_item_lists.PRICE_KEYS,
     }
-    texts = (_first_text(lines.c.line, names).label(name) for name, names in keys.items())
+    texts = (first_text_of_keys(lines.c.line, names).label(name) for name, names in keys.items())
     return sa.select(*(lines.c[column.name] for column in order_columns), *texts).subquery("line_texts")
 
 
 def _item_lines_with_quantity_and_amount(lines: sa.Subquery, plan: LineItemQuery) -> sa.Subquery:
     """Returns a row per item line: item ids, quantity and amount."""
     c, period = lines.c, _cost_period_ranges(plan)
-    count, price = _absolute_number(c["count"]), _absolute_number(c.price)
+    count, price = absolute_number(c["count"]), absolute_number(c.price)
     is_valid = sa.or_(c["count"].is_(None), count.is_not(None))
     quantity = sa.func.coalesce(count, sa.literal(1.0, sa.Double))
     amount = sa.case((c.is_listed, _to_millionths(price * quantity)), else_=c.amount)
@@ -263,21 +263,6 @@ def _cost_period_ranges(plan: LineItemQuery) -> sa.Subquery:
     place = sa.select(fn.Unnest(places).label("place")).subquery("places").c.place
     listed = (fn.ElementAt(sa.literal(values, integers), place).label(name) for name, values in ends.items())
     return sa.select((place - 1).label("period"), *listed).subquery("periods")
-
-
-def _listed_lines(table: Any) -> Expression:
-    return fn.JsonList(table.c.event_data, *map(sa.literal, line_item_lists.LIST_KEYS))
-
-
-def _first_text(line: Expression, names: Sequence[str]) -> Expression:
-    """Returns the first non-empty text of several keys of a line."""
-    texts = (comparable_property(line, name).text for name in names)
-    return sa.func.coalesce(*(sa.func.nullif(text, "") for text in texts), sa.null())
-
-
-def _absolute_number(text: Expression) -> Expression:
-    number = fn.TryCastNumber(text, sa.literal(line_item_lists.NUMBER_PATTERN))
-    return sa.case((number < 0, -number), else_=number)
 
 
 def _to_millionths(number: Expression) -> Expression:

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from plugins.events_sql.attribution.attribution_credits import CreditRows, credits_table
 from plugins.events_sql.attribution.touches import first_touch_per_person
+from plugins.events_sql.reads.payment_products import ProductPartRows
 from plugins.events_sql.relations.charges_and_refunds import (
     ORDER_COUNT_COLUMNS,
     PaymentRows,
@@ -39,6 +40,7 @@ from service_core.plugin import (
     QueryScope,
     Relation,
     TimeRange,
+    splits_payments_by_product,
 )
 
 BUCKET_COLUMN: Final = "b"
@@ -158,7 +160,7 @@ class RelationScan:
         if is_countable_from_sessions(self.plan, self.aggregations[self.counted[0]]):
             return SessionCountRows(scope, span)
         if self._relation is Relation.PAYMENTS:
-            return PaymentRows(
+            return (ProductPartRows if self._splits_by_product else PaymentRows)(
                 scope,
                 span,
                 with_first_orders=self._uses_column("first_order"),
@@ -176,8 +178,12 @@ class RelationScan:
 
     @property
     def _uses_origins(self) -> bool:
-        """Returns whether a filter, aggregation or dimension uses the session or the properties of payments."""
-        return any(column.owner in _ORIGIN_OWNERS for column in self._used_columns)
+        """Returns whether a filter, aggregation or dimension uses the session, properties or products of payments."""
+        return self._splits_by_product or any(column.owner in _ORIGIN_OWNERS for column in self._used_columns)
+
+    @property
+    def _splits_by_product(self) -> bool:
+        return splits_payments_by_product(self.plan, self.aggregations[self.counted[0]])
 
     @cached_property
     def _used_columns(self) -> frozenset[Column]:

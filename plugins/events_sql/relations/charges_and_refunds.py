@@ -185,6 +185,7 @@ class PaymentRows(RelationRows):
             "person": lambda: join_person_id_text(self, self.person_no),
             "person_is_new": self._join_and_test_person_first_seen_in_span,
             "missing_fx_rate": lambda: self.has_no_rate,
+            "is_main_part": sa.true,
             "event_id": self._join_event_id,
             "rated_at": lambda: self.table.c[RATE_INSTANT if RATE_INSTANT in self.table.c else "booked"],
         }

@@ -51,21 +51,22 @@ def parse_line_item_without_ids_if_bad_quantity(raw_item: Any) -> LineItem:
     """Returns a line item as sent. If the quantity is not a number, the ids are dropped, as nobody knows how many were sold."""
     properties = raw_item if isinstance(raw_item, Mapping) else {}
     quantity_text, price = (
-        _first_text(properties, QUANTITY_KEYS),
-        _parse_number(_first_text(properties, PRICE_KEYS)),
+        first_text(properties, QUANTITY_KEYS),
+        parse_number(first_text(properties, PRICE_KEYS)),
     )
-    quantity = _parse_number(quantity_text)
+    quantity = parse_number(quantity_text)
     is_known = quantity_text is None or quantity is not None
     count = 1.0 if quantity is None else quantity
     return LineItem(
-        _first_text(properties, SKU_KEYS) if is_known else None,
-        _first_text(properties, VARIANT_KEYS) if is_known else None,
+        first_text(properties, SKU_KEYS) if is_known else None,
+        first_text(properties, VARIANT_KEYS) if is_known else None,
         _round_half_up(count * MILLION),
         None if price is None else _round_half_up(price * count * MILLION),
     )
 
 
-def _first_text(value: Mapping[str, Any], names: Sequence[str]) -> str | None:
+def first_text(value: Mapping[str, Any], names: Sequence[str]) -> str | None:
+    """Returns the first text, number or boolean of several keys as text; None if none has any."""
     texts = (_scalar_as_text(value.get(name)) for name in names)
     return next((text for text in texts if text), None)
 
@@ -77,7 +78,8 @@ def _scalar_as_text(value: Any) -> str | None:
     return None if isinstance(value, Mapping | list) else json.dumps(value)
 
 
-def _parse_number(text: str | None) -> float | None:
+def parse_number(text: str | None) -> float | None:
+    """Returns the absolute number that a text holds; None for any other text."""
     return abs(float(text)) if text is not None and _NUMBER.match(text) else None
 
 

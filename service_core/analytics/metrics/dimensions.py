@@ -112,7 +112,6 @@ _FIRST_TOUCH_DIMENSIONS: Final = (
     ),
 )
 _SUBSCRIPTION_DIMENSIONS: Final = (
-    ("product", "Product", "Product, where the revenue provider reports it."),
     ("plan", "Plan", "Subscription plan, where the revenue provider reports it."),
 )
 _AD_DIMENSIONS: Final = (
@@ -201,6 +200,15 @@ CORE_DIMENSIONS: Final = (
         "Currency",
         "Original currency of the money, ISO 4217.",
         _make_payment_columns("currency", "sold_in"),
+    ),
+    Dimension(
+        "product",
+        "Product",
+        "Product of a subscription, where the revenue provider reports it; of an order, the id of each of its items, whose "
+        "parts add up to the order.",
+        MappingProxyType(
+            dict.fromkeys((Relation.PAYMENTS, Relation.SUBSCRIPTIONS, Relation.COSTS), Column("product"))
+        ),
     ),
     *(
         Dimension(id_, label, text, MappingProxyType({Relation.SUBSCRIPTIONS: Column(id_)}))

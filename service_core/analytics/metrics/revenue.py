@@ -37,6 +37,8 @@ _DIMENSIONS: Final = (*PAYMENT_DIMENSIONS, *_SESSION_DIMENSIONS, *FIRST_TOUCH_DI
 _CHARGE: Final = Predicate("kind", value="charge")
 _REFUND: Final = Predicate("kind", FilterOperator.IN, ("refund", "dispute"))
 _ORDER: Final = Predicate("is_order", value=True)
+_ONCE: Final = Predicate("is_main_part", value=True)
+"""Counts a payment once where it is split by product: at the product of its largest item."""
 _FIRST: Final = Predicate("first_order", value=True)
 
 
@@ -50,7 +52,7 @@ REVENUE: Final = sum_column("amount", Relation.PAYMENTS, _CHARGE)
 REFUNDS: Final = sum_column("amount", Relation.PAYMENTS, _REFUND)
 NET_REVENUE: Final = Difference(REVENUE, REFUNDS)
 FEES: Final = replace(_sum_charge_component("fee"), unknown_reason=UnavailableReason.FEES_UNKNOWN)
-ORDERS: Final = count_rows(Relation.PAYMENTS, _ORDER)
+ORDERS: Final = count_rows(Relation.PAYMENTS, _ORDER, _ONCE)
 _ORDER_REVENUE: Final = sum_column("amount", Relation.PAYMENTS, _ORDER)
 NEW_CUSTOMERS: Final = ORDERS.with_conditions(_FIRST)
 _CUSTOMERS: Final = count_distinct("person", Relation.PAYMENTS, _ORDER)
@@ -101,7 +103,7 @@ REVENUE_METRICS: Final = (
     _define_ratio("aov", "Average order value", MetricUnit.CURRENCY_PER_UNIT, Ratio(_ORDER_REVENUE, ORDERS), "Revenue divided by orders."),
     _define_ratio("revenue_per_visitor", "Revenue per visitor", MetricUnit.CURRENCY_PER_UNIT, Ratio(REVENUE, VISITORS), "Revenue divided by visitors."),
     _define_count("orders", "Orders", ORDERS, "Paid charges of purchases, subscriptions and renewals, zero value included."),
-    _define_count("refund_count", "Refunds, number", count_rows(Relation.PAYMENTS, _REFUND), "Number of refunds and lost disputes."),
+    _define_count("refund_count", "Refunds, number", count_rows(Relation.PAYMENTS, _REFUND, _ONCE), "Number of refunds and lost disputes."),
     _define_count("new_customers", "New customers", NEW_CUSTOMERS, "Customers whose first order ever lies in the range."),
     _define_count("customers", "Customers", _CUSTOMERS, "Persons with an order in the range."),
     _define_ratio("refund_rate", "Refund rate", MetricUnit.RATIO, Ratio(REFUNDS, REVENUE), "Refunds divided by revenue."),

@@ -47,7 +47,7 @@ EVENT_STORE_COLUMNS: Final[Mapping[Relation, frozenset[Column]]] = {
     ),
     Relation.PAYMENTS: _ENTRY | _TOUCH | _row_columns(
         "kind", "amount", *CHARGE_COLUMNS, "currency", "missing_fx_rate", "provider", "order_id", "person",
-        "is_order", "first_order", "orders_so_far", "microseconds_to_second_order", "timestamp",
+        "is_order", "product", "is_main_part", "first_order", "orders_so_far", "microseconds_to_second_order", "timestamp",
         "person_is_new", "event_id", "rated_at",
     ),
     Relation.CREDITS: _TOUCH | _row_columns(
@@ -73,7 +73,7 @@ _OTHER_SOURCE_COLUMNS: Final[Mapping[Relation, frozenset[Column]]] = {
         "new_subscriptions", "churned_subscriptions", "trials_started", "trials_ended", "trials_converted",
         "failed_payments",
     ),
-    Relation.COSTS: _row_columns("provider", "sold_in", "currency", "cogs", "shipping_costs"),
+    Relation.COSTS: _row_columns("product", "provider", "sold_in", "currency", "cogs", "shipping_costs"),
 }  # fmt: skip
 """Columns of relations of other sources; relations in no list are not checked."""
 

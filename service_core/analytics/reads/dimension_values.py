@@ -39,6 +39,9 @@ _COUNTING_METRICS: Final = {
 }
 """The metric that counts a value: the first whose relation has the dimension."""
 
+_SOLD_OR_SUBSCRIBED: Final = "product"
+"""The dimension whose values are those of orders and of subscriptions; both count."""
+
 
 class DimensionValuesQuery(RangeQuery):
     """Parameters of `GET /dimension-values`; the default range is the last 90 days."""
@@ -70,7 +73,7 @@ class DimensionValue(ResponseModel):
     value: str
     label: str
     count: int = Field(
-        description="Visitors; events for custom properties, orders for dimensions of money, active subscriptions for plans and products, rows of spend for ads."
+        description="Visitors; events for custom properties, orders for dimensions of money, active subscriptions for plans, both for products, rows of spend for ads."
     )
 
 
@@ -130,9 +133,11 @@ async def get_dimension_values(
 
 
 def counting_metric_or_empty(dimension: Dimension) -> tuple[str, ...]:
-    """Returns the id of the metric that counts the values of a dimension; empty if none does."""
+    """Returns the ids of the metrics whose sum counts the values of a dimension; empty if none does."""
     if is_property_dimension(dimension.id):
         return ("events",)
+    if dimension.id == _SOLD_OR_SUBSCRIBED:
+        return (_COUNTING_METRICS[Relation.PAYMENTS], _COUNTING_METRICS[Relation.SUBSCRIPTIONS])
     ids = (id_ for relation, id_ in _COUNTING_METRICS.items() if relation in dimension.columns)
     return tuple(ids)[:1]
 
@@ -192,6 +197,7 @@ async def page_of_dimension_values_by_count(
             for row in result.rows
             if _matches_search(value := _build_dimension_value_from_row(row, dimension), search_text)
         ]
+        values.sort(key=lambda value: (-value.count, value.value))
         return values[offset : offset + limit], len(values) > offset + limit
     absent = await _read_null_value_if_label_matches(
         caller, queries, snapshot, query, dimension=dimension, search_text=search_text
@@ -271,12 +277,12 @@ async def _read_null_value_if_label_matches(
 
 
 def _is_filtered_in_python(dimension: Dimension) -> bool:
-    """Whether the dimension has few values with labels that stores do not know."""
-    return bool(dimension.labels) or dimension.id == "country"
+    """Whether the dimension has few values with labels that stores do not know, or values of two sources."""
+    return bool(dimension.labels) or dimension.id in {"country", _SOLD_OR_SUBSCRIBED}
 
 
 def _build_dimension_value_from_row(row: ResultRow, dimension: Dimension) -> DimensionValue:
-    return _build_dimension_value(row.labels[0], as_counts(row)[0], dimension)
+    return _build_dimension_value(row.labels[0], sum(as_counts(row)), dimension)
 
 
 def _matches_search(value: DimensionValue, search_text: str | None) -> bool:

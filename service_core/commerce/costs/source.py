@@ -124,6 +124,7 @@ def _cost_row_converted_if_rated(
         else None
     )
     return {
+        "product": sold.sku or sold.variant_id,
         "provider": sold.provider,
         "sold_in": sold.currency,
         "currency": rates.target_currency if rate is not None else cost and cost.currency,

@@ -1,5 +1,6 @@
 """Conformance tests of the session, the properties and the first touch by which payments are split."""
 
+from dataclasses import replace
 from random import Random
 from typing import Any, Final
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 
 from service_core.analytics.event_rules.order_deduplication import TRACKED_SOURCES
+from service_core.analytics.line_items.product_parts import PRODUCT
 from service_core.analytics.measures import (
     Aggregation,
     Column,
@@ -36,6 +38,14 @@ SPAN: Final = TimeRange(utc_instant("2026-03-01"), utc_instant("2026-04-01"))
 CHANNEL: Final = entry_column("channel")
 PLAN: Final = property_label_column("plan")
 FIRST_CHANNEL: Final = touch_column("channel")
+_ITEMS: Final[tuple[Any, ...]] = (
+    {"sku": "mug", "price": 3.5, "quantity": 2},
+    {"item_id": "tea", "price": "9.99"},
+    {"id": 7, "quantity": "many", "price": 0},
+    {"variant_id": "blue", "quantity": 3},
+    {"sku": "mug", "price": 1e8, "qty": 123456789},
+    "bad",
+)
 _SPLITS: Final = (
     CHANNEL,
     entry_column("utm_campaign"),
@@ -44,11 +54,13 @@ _SPLITS: Final = (
     PLAN,
     property_label_column("ok"),
     FIRST_CHANNEL,
+    PRODUCT,
+    PRODUCT,
     touch_column("attribution_source"),
     touch_column("utm_campaign"),
 )
 _SUMS: Final[tuple[Aggregation, ...]] = (
-    count_rows(Relation.PAYMENTS, Predicate("is_order", value=True)),
+    count_rows(Relation.PAYMENTS, Predicate("is_order", value=True), Predicate("is_main_part", value=True)),
     *(
         sum_column(name, Relation.PAYMENTS)
         for name in ("amount", "gross", "discount", "tax", "shipping", "fee")
@@ -147,6 +159,37 @@ class PaymentOrigins(EventStoreKit):
         cut = EVENTS.with_conditions(Predicate(PLAN, FilterOperator.EQ, "é" * 255))
         assert await measure_by_columns(store, scope, cut, PLAN) == {"é" * 255: 2}
 
+    async def test_order_is_split_by_the_ids_of_its_items_to_the_minor_unit(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Amounts follow price times quantity, the order counts at its largest item, a refund at what it returns."""
+        items = [
+            {"sku": "mug", "price": 1, "quantity": 2},
+            {"sku": "tea", "price": 1},
+            {"sku": "mug", "price": 4},
+        ]
+        order = {"visitor": "A1", "order_id": "O1"}
+        builder.add_event(
+            "purchase", at="2026-03-02", session="s1", revenue=1000, event_data={"items": items}, **order
+        )
+        builder.add_event(
+            "refund", at="2026-03-03", session="s1", revenue=-200, event_data={"items": items[1:2]}, **order
+        )
+        builder.add_event("purchase", at="2026-03-04", visitor="A2", session="s2", revenue=70)
+        provided = {"visitor": "A3", "order_id": "O3"}
+        builder.add_event(
+            "purchase", at="2026-03-05", session="s3", event_data={"items": items[1:]}, **provided
+        )
+        builder.add_event("purchase", at="2026-03-05", session="h3", revenue=101, source="shop", **provided)
+        await store.append(builder.events)
+        scope = builder.query_scope(SPAN)
+        by_product = await measure_by_columns(store, scope, REVENUE, PRODUCT)
+        assert by_product == {"mug": 857 + 80, "tea": 143 + 21, None: 70}
+        assert await measure_by_columns(store, scope, REFUNDS, PRODUCT) == {"tea": 200}
+        assert await measure_by_columns(store, scope, _SUMS[0], PRODUCT) == {"mug": 2, None: 1}
+        mugs = REVENUE.with_conditions(Predicate(PRODUCT, value="mug"))
+        assert (await store.aggregate(AggregateQuery(scope, (REVENUE, mugs)))).rows == [(1171, 937)]
+
     @on_random_datasets
     @given(random_datasets())
     async def test_parts_of_payments_add_up_and_equal_the_reference_store(
@@ -154,9 +197,15 @@ class PaymentOrigins(EventStoreKit):
     ) -> None:
         """The sums by each split equal the totals, and those of the reference store."""
         dataset, random = drawn
-        for event in dataset.builder.events:
-            if event.source in TRACKED_SOURCES and event.source != "browser" and random.random() < 0.5:
-                object.__setattr__(event, "from_device", False)
+        events = dataset.builder.events
+        for position, event in enumerate(events):
+            is_api = event.source in TRACKED_SOURCES - {"browser"}
+            items = {"items": random.sample(_ITEMS, random.randint(0, 4))} if random.random() < 0.6 else {}
+            events[position] = replace(
+                event,
+                from_device=event.from_device and not (is_api and random.random() < 0.5),
+                event_data={**event.event_data, **items},
+            )
         await append_dataset_in_random_batches(dataset, random, store, oracle)
         columns: tuple[Column, ...] = (*random.sample(_SPLITS, 2),)
         scope = random_query_scope(random, dataset)

@@ -62,7 +62,7 @@ async def test_visits_by_last_page_host_and_screen_have_golden_values(query_clie
 
 @pytest.mark.parametrize(
     "dimension",
-    ["channel", "utm_campaign", "landing_page", "country", "first_touch_source", "property:plan"],
+    ["channel", "utm_campaign", "landing_page", "country", "first_touch_source", "property:plan", "product"],
 )
 async def test_money_by_session_first_touch_and_property_adds_up(query_client, dimension):
     plan = {"metrics": ["revenue", "orders"], "dimensions": [dimension], "format": "compact"}

@@ -1,0 +1,166 @@
+"""The relation PAYMENTS with one row per item, by the same rules as `product_parts` in the core."""
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql.reads.item_lines import absolute_number, first_text_of_keys, listed_lines
+from plugins.events_sql.relations.charges_and_refunds import PaymentRows
+from plugins.events_sql.relations.currency_conversion import CONVERTED_PREFIX
+from plugins.events_sql.relations.relation_rows import RelationRows, require_column, span_conditions
+from plugins.events_sql.schema.tables import EVENTS
+from plugins.events_sql.sql import functions as fn
+from plugins.events_sql.sql.conditions import Expression
+from service_core.plugin import (
+    CHARGE_COLUMNS,
+    MAX_ITEM_WEIGHT,
+    QueryScope,
+    TimeRange,
+    line_item_lists,
+)
+
+_AMOUNT_COLUMNS: Final = ("amount", *CHARGE_COLUMNS)
+_ONE: Final = sa.literal_column("1", sa.BigInteger)
+
+
+class ProductPartRows(PaymentRows):
+    """The rows of PAYMENTS, one per item, with the part of each amount that is the item's.
+
+    Args:
+        scope, span, options: as in `PaymentRows`.
+    """
+
+    def __init__(self, scope: QueryScope, span: TimeRange, **options: Any) -> None:
+        super().__init__(scope, span, **{**options, "with_origins": True})
+        self.table = _weighted_parts(_payment_lines(self.table, scope, span))
+        self.at = self.table.c.booked
+        RelationRows.__init__(self, scope)
+        self.where += span_conditions(self.at, span)
+
+    def column_or_joined_fact(self, name: str) -> Expression:
+        """Returns a column of the item, or of its payment."""
+        if name in {"product", "is_main_part"}:
+            return require_column(self.table, name)
+        return super().column_or_joined_fact(name)
+
+
+def _payment_lines(payments: Any, scope: QueryScope, span: TimeRange) -> sa.Subquery:
+    """Returns a row per item of each payment.
+
+    The items are those of the event that reports the payment, else of the event in which it arose; without a list, the
+    properties of the event are the only item.
+    """
+    own, origin, c = EVENTS.alias("payment_event"), EVENTS.alias("origin_event"), payments.c
+    joined = payments.join(own, sa.and_(own.c.seq == c.seq, own.c.timestamp == c.timestamp)).join(
+        origin, sa.and_(origin.c.seq == c.origin_seq, origin.c.timestamp == c.origin_at)
+    )
+    lines = sa.func.coalesce(listed_lines(own), listed_lines(origin), type_=EVENTS.c.event_data.type)
+    of_workspace = (event.c.workspace_id == scope.workspace_id for event in (own, origin))
+    listed = (
+        sa.select(*c, lines.label("item_list"), own.c.event_data.label("own_data"))
+        .select_from(joined)
+        .where(*of_workspace, *span_conditions(c.booked, span))
+        .subquery("listed_payments")
+    )
+    every = sa.func.coalesce(
+        listed.c.item_list, fn.JsonSingletonList(listed.c.own_data), type_=EVENTS.c.event_data.type
+    )
+    return sa.select(
+        *(column for column in listed.c if column.name not in {"item_list", "own_data"}),
+        fn.JsonElements(every).label("line"),
+    ).subquery("payment_lines")
+
+
+def _weighted_parts(lines: sa.Subquery) -> sa.Subquery:
+    """Returns the items with their product, and their part of each amount of the payment."""
+    kept = [column.name for column in lines.c if column.name != "line"]
+    texts = _with_item_texts(lines, kept).c
+    weighed = _with_weight_candidates(texts, kept)
+    parts = _with_weight(weighed, kept)
+    c = parts.c
+    placed = sa.select(
+        *(c[name] for name in (*kept, "product", "weight")),
+        sa.func.sum(c.weight)
+        .over(partition_by=c.seq, order_by=(c["product"].asc().nulls_last(), c.weight), rows=(None, 0))
+        .label("up_to"),
+        sa.func.sum(c.weight).over(partition_by=c.seq).label("total"),
+        sa.func.row_number()
+        .over(partition_by=c.seq, order_by=(c.weight.desc(), c["product"].asc().nulls_last()))
+        .label("place"),
+    ).subquery("placed_parts")
+    amounts = {name for base in _AMOUNT_COLUMNS for name in (base, f"{CONVERTED_PREFIX}{base}")}
+    return sa.select(
+        *(
+            _part_of_amount(placed.c[name], placed.c).label(name) if name in amounts else placed.c[name]
+            for name in kept
+        ),
+        placed.c["product"],
+        (placed.c.place == 1).label("is_main_part"),
+    ).subquery("ledger_parts")
+
+
+def _with_item_texts(lines: sa.Subquery, kept: list[str]) -> sa.Subquery:
+    c = lines.c
+    ids = (
+        first_text_of_keys(c.line, names)
+        for names in (line_item_lists.SKU_KEYS, line_item_lists.VARIANT_KEYS)
+    )
+    return sa.select(
+        *(c[column] for column in kept),
+        sa.func.coalesce(*ids).label("item_id"),
+        first_text_of_keys(c.line, line_item_lists.QUANTITY_KEYS).label("count_text"),
+        first_text_of_keys(c.line, line_item_lists.PRICE_KEYS).label("price_text"),
+    ).subquery("item_texts")
+
+
+def _with_weight_candidates(c: Any, kept: list[str]) -> sa.Subquery:
+    count = absolute_number(c.count_text)
+    quantity = sa.func.coalesce(count, sa.literal_column("1.0", sa.Double))
+    is_valid = sa.or_(c.count_text.is_(None), count.is_not(None))
+    return sa.select(
+        *(c[name] for name in kept),
+        sa.type_coerce(sa.case((is_valid, c.item_id)), sa.Text).label("product"),
+        _millionths(absolute_number(c.price_text) * quantity).label("by_price"),
+        _millionths(quantity).label("by_quantity"),
+    ).subquery("weight_candidates")
+
+
+def _with_weight(candidates: sa.Subquery, kept: list[str]) -> sa.Subquery:
+    """Returns the items with their weight: by price if all have one and any is not free, else by quantity, else 1."""
+    c = candidates.c
+    of_payment: Any = {"partition_by": c.seq}
+    all_priced = sa.func.count().over(**of_payment) == sa.func.count(c.by_price).over(**of_payment)
+    facts = sa.select(
+        *c,
+        sa.and_(all_priced, sa.func.sum(c.by_price).over(**of_payment) > 0).label("has_prices"),
+        (sa.func.sum(c.by_quantity).over(**of_payment) > 0).label("has_quantities"),
+    ).subquery("weight_facts")
+    weight = sa.case(
+        (facts.c.has_prices, facts.c.by_price), (facts.c.has_quantities, facts.c.by_quantity), else_=_ONE
+    )
+    return sa.select(
+        *(facts.c[name] for name in (*kept, "product")), sa.cast(weight, sa.BigInteger).label("weight")
+    ).subquery("weighted_items")
+
+
+def _part_of_amount(amount: Expression, c: Any) -> Expression:
+    """Returns what an item adds to the part of the items up to it, so that all parts add up to the amount."""
+
+    def share(up_to: Expression) -> Expression:
+        return fn.WideIntegerDivide(fn.WideInteger(amount) * fn.WideInteger(up_to), fn.WideInteger(c.total))
+
+    return sa.cast(share(c.up_to) - share(c.up_to - c.weight), sa.BigInteger)
+
+
+def _millionths(number: Expression) -> Expression:
+    rounded = sa.func.floor(
+        number * sa.literal_column("1e6", sa.Double) + sa.literal_column("0.5", sa.Double)
+    )
+    capped = sa.case(
+        (
+            rounded > sa.literal(float(MAX_ITEM_WEIGHT), sa.Double),
+            sa.literal(float(MAX_ITEM_WEIGHT), sa.Double),
+        ),
+        else_=rounded,
+    )
+    return sa.cast(capped, sa.BigInteger)
