@@ -20,7 +20,7 @@ from service_core.plugin import (
 )
 
 _AMOUNT_COLUMNS: Final = ("amount", *CHARGE_COLUMNS)
-_ONE: Final = sa.literal_column("1", sa.BigInteger)
+_EQUAL_WEIGHT: Final = sa.literal_column("1", sa.BigInteger)
 
 
 class ProductPartRows(PaymentRows):
@@ -136,7 +136,9 @@ def _with_weight(candidates: sa.Subquery, kept: list[str]) -> sa.Subquery:
         (sa.func.sum(c.by_quantity).over(**of_payment) > 0).label("has_quantities"),
     ).subquery("weight_facts")
     weight = sa.case(
-        (facts.c.has_prices, facts.c.by_price), (facts.c.has_quantities, facts.c.by_quantity), else_=_ONE
+        (facts.c.has_prices, facts.c.by_price),
+        (facts.c.has_quantities, facts.c.by_quantity),
+        else_=_EQUAL_WEIGHT,
     )
     return sa.select(
         *(facts.c[name] for name in (*kept, "product")), sa.cast(weight, sa.BigInteger).label("weight")
