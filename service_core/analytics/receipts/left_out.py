@@ -131,7 +131,7 @@ class LeftOutCounter:
         """
         conditions = (*term.source_query.filters, *term.row_count().where)
         names = {column.name for condition in conditions for column in condition.columns}
-        if self.query.book_refunds_at_order or not names <= {"kind", "is_order"}:
+        if self.query.book_refunds_at_order or not names <= {"kind", "is_order", "is_main_part"}:
             return []
         measures = tuple(count_rows(Relation.EVENTS, _AMOUNT_BY_SIGN[sign]) for sign in _AMOUNT_BY_SIGN)
         query = self._aggregate_query(term, measures, include_bots=True)
@@ -199,5 +199,9 @@ def _is_counted_amount(
     is_refund = sign < 0 or (name in REFUND_EVENTS and sign != 0)
     if not is_refund and not sign and not is_order:
         return False
-    payment = {"kind": "refund" if is_refund else "charge", "is_order": is_order and not is_refund}
+    payment = {
+        "kind": "refund" if is_refund else "charge",
+        "is_order": is_order and not is_refund,
+        "is_main_part": True,
+    }
     return all(condition_matches(each, lambda column: payment[column.name]) for each in conditions)
