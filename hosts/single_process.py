@@ -28,7 +28,7 @@ from hosts.backup.write_pause import (
     serve_backup_pauses_until_stopped,
 )
 from hosts.composition.adapter_wrappers import wrap_adapters
-from hosts.composition.compose import Service, compose, load_installed_registry_once
+from hosts.composition.compose import Service, compose, load_registry_of_deployment
 from hosts.composition.load_settings import load_settings_with_environment
 from hosts.consumer.consumer_process import run_consumer_process_until_stopped
 from hosts.consumer_lock import try_consumer_lock
@@ -198,7 +198,7 @@ def _event_store_for_encoded_batches(service: Service) -> EncodedAppends | None:
 
 def _compose_service(settings: Settings, folder: Path, write_lock: WriteLock, canary: Canary) -> Service:
     registry = monitoring.instrument_registry_if_enabled(
-        wrap_adapters(load_installed_registry_once(), write_lock.wrap_if_event_store)
+        wrap_adapters(load_registry_of_deployment(settings, folder), write_lock.wrap_if_event_store)
     )
     canary_probes = [canary.arrival_probe()] if monitoring.is_enabled() else []
     probes = [*canary_probes, *monitoring.processes_probe_if_enabled()]

@@ -455,6 +455,9 @@ from service_core.extensions.adapters import AdapterSettings as AdapterSettings
 from service_core.extensions.adapters import LocalDataKind as LocalDataKind
 from service_core.extensions.adapters import ServerSettings as ServerSettings
 from service_core.extensions.hooks import hook as hook
+from service_core.extensions.plugin_info import API_VERSION as API_VERSION
+from service_core.extensions.plugin_info import PluginData as PluginData
+from service_core.extensions.plugin_info import PluginInfo as PluginInfo
 from service_core.extensions.workspace_store import WorkspaceStore as WorkspaceStore
 from service_core.ingestion.amounts import CHARGE_COMPONENTS as CHARGE_COMPONENTS
 from service_core.ingestion.campaign import campaign_values_of_url as campaign_values_of_url

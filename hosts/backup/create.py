@@ -13,7 +13,7 @@ from hosts.backup.copy_files import COPY_FUNCTIONS, DRAFT_SUFFIX, fsync_folder_r
 from hosts.backup.manifest import Manifest, list_backup_files
 from hosts.backup.tombstones import remember_backup_folder
 from hosts.backup.write_pause import writes_of_running_service_paused
-from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.compose import load_registry_of_deployment
 from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import BACKED_UP_PORTS, BackupStep
 from hosts.consumer_lock import try_consumer_lock
@@ -69,7 +69,8 @@ def _copy_local_data_and_list_external_settings(
     config: Path, draft: Path, on_progress: Callable[[str], None]
 ) -> tuple[str, ...]:
     """Copies all local data; returns the settings whose data a server keeps."""
-    settings, registry = load_settings_with_environment(config), load_installed_registry_once()
+    settings = load_settings_with_environment(config)
+    registry = load_registry_of_deployment(settings, config.parent, leave_out_faulty=True)
     locations: dict[str, DataLocation] = {}
     external_settings = []
     for port in BACKED_UP_PORTS:

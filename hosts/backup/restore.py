@@ -14,6 +14,7 @@ from hosts.backup.create import SETTINGS_FILE
 from hosts.backup.manifest import Manifest
 from hosts.composition.compose import load_installed_registry_once
 from hosts.composition.load_settings import load_settings_with_environment
+from hosts.composition.plugin_selection import LEAVING_OUT_FAULTY_PLUGINS
 from hosts.composition.ports import BACKED_UP_PORTS
 from service_core.kernel.errors import StartupError
 
@@ -62,10 +63,8 @@ def _verify_and_copy_into(source: Path, folder: Path) -> Manifest:
 
 def _restore_path_by_port(backup: Path, folder: Path) -> Iterator[tuple[str, Path]]:
     """Yields each port whose data the backup holds, with the path its setting names."""
-    settings, registry = (
-        load_settings_with_environment(backup / SETTINGS_FILE),
-        load_installed_registry_once(),
-    )
+    settings = load_settings_with_environment(backup / SETTINGS_FILE)
+    registry = load_installed_registry_once(LEAVING_OUT_FAULTY_PLUGINS)
     for port in BACKED_UP_PORTS:
         if not (backup / port.name).is_dir():
             continue

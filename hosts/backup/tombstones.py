@@ -120,7 +120,7 @@ async def request_erasures_of_tombstones(config: Path, tombstones: list[Erasure]
     Returns:
         How many were requested. Those of workspaces that the deployment does not have are left out.
     """
-    ports = load_ports(config)
+    ports = load_ports(config, leave_out_faulty=True)
     requested = 0
     async with start_adapters([ports.workspace]):
         workspaces = {workspace.id for workspace in await ports.workspace.credentials.list_workspaces()}

@@ -1,7 +1,7 @@
 """The list of commands, and how a refusal looks on a terminal."""
 
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
@@ -22,6 +22,7 @@ from hosts.cli import (
     keys,
     members,
     person,
+    plugin_list,
     postbacks,
     quarantine,
     query,
@@ -31,11 +32,18 @@ from hosts.cli import (
     workspace,
 )
 from hosts.cli.options import error_console
+from hosts.cli.without_plugins import leave_out_plugins_until_close
 from service_core.kernel.errors import ApiError, StartupError
+
+_WITHOUT_PLUGIN: Final = "--without-plugin"
 
 
 class _ErrorReportingGroup(TyperGroup):
     """Turns what a command refuses into a sentence: exit 2 for the deployment, 1 for the request."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parses the arguments; ``--without-plugin NAME`` may stand after the command, too."""
+        return super().parse_args(ctx, _move_to_front(_WITHOUT_PLUGIN, args))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -47,6 +55,21 @@ class _ErrorReportingGroup(TyperGroup):
         except ApiError as refusal:
             _print_error(" ".join(filter(None, (f"{refusal.message}.", refusal.hint))))
             raise typer.Exit(1) from None
+
+
+def _move_to_front(option: str, arguments: list[str]) -> list[str]:
+    """Returns the arguments with an option and its value before the command."""
+    front: list[str] = []
+    others: list[str] = []
+    remaining = iter(arguments)
+    for argument in remaining:
+        if argument == option:
+            front += [argument, *([value] if (value := next(remaining, None)) is not None else [])]
+        elif argument.startswith(f"{option}="):
+            front.append(argument)
+        else:
+            others.append(argument)
+    return [*front, *others]
 
 
 def _print_error(sentence: str) -> None:
@@ -72,12 +95,23 @@ def _print_version(is_requested: bool) -> None:
 
 @app.callback()
 def _global_options(
+    context: typer.Context,
+    without_plugin: Annotated[
+        list[str] | None,
+        typer.Option(
+            _WITHOUT_PLUGIN,
+            metavar="NAME",
+            help="Do not load this plugin; repeat for several, after any command.",
+        ),
+    ] = None,
     _: Annotated[
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Options before a command."""
+    if without_plugin:
+        leave_out_plugins_until_close(context, without_plugin)
 
 
 app.command("init")(init.create_deployment_and_print_keys)
@@ -91,7 +125,7 @@ app.command("move")(copy_store.copy_and_compare_store)
 app.command("demo")(demo.run_demo)
 app.command("docs")(docs.check_or_write_reference_pages)
 app.command("query")(query.query_running_service)
-app.command("plugins")(inspect_config.list_plugins)
+app.command("plugins")(plugin_list.list_plugins)
 app.command("fx")(fx.show_exchange_rate_coverage)
 app.add_typer(ads.app, name="ads")
 app.add_typer(revenue.app, name="revenue")

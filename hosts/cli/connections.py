@@ -77,11 +77,11 @@ def add_or_replace_connection(
     from hosts.cli.secrets import read_secrets_from_environment_or_stdin
     from service_core.analytics.connections.models import ConnectionStatus
 
-    provider_kind = _chosen_or_installed_provider_kind(provider, kind)
-    _require_declared_secret_names(provider, secret or [])
+    provider_kind = _chosen_or_installed_provider_kind(config, provider, kind)
+    _require_declared_secret_names(config, provider, secret or [])
     accounts = _parse_accounts_with_assets(account or [], asset or [])
     secrets = read_secrets_from_environment_or_stdin(secret or [])
-    is_synced_later = bool(secrets) and not _is_send_only(provider)
+    is_synced_later = bool(secrets) and not _is_send_only(config, provider)
     default_status = ConnectionStatus.PENDING if is_synced_later else ConnectionStatus.CONNECTED
     connection_status = ConnectionStatus(status.value) if status else default_status
 
@@ -148,7 +148,7 @@ def replace_connection_secrets(
 
     if not secret:
         raise typer.BadParameter("name what is replaced, as in --secret access_token", param_hint="--secret")
-    _require_declared_secret_names(provider, secret)
+    _require_declared_secret_names(config, provider, secret)
     _print_connection_with_assets_or_accounts(
         asyncio.run(
             _replace_secrets_and_clear_error(
@@ -176,7 +176,7 @@ async def _replace_secrets_and_clear_error(
         if provider not in connection_by_provider:
             raise typer.BadParameter(f"{provider} is not connected", param_hint="PROVIDER")
         is_never_synced = connection_by_provider[provider].last_synced_at is None and not _is_send_only(
-            provider
+            config, provider
         )
         status = ConnectionStatus.PENDING if is_never_synced else ConnectionStatus.CONNECTED
         connection = replace(connection_by_provider[provider], status=status, error=None)
@@ -267,12 +267,14 @@ async def _remove_connection(config: "Path", workspace: str | None, provider: st
         return True
 
 
-def _chosen_or_installed_provider_kind(provider: str, chosen: KindName | None) -> "ProviderKind":
+def _chosen_or_installed_provider_kind(
+    config: "Path", provider: str, chosen: KindName | None
+) -> "ProviderKind":
     from service_core.analytics.connections.models import ProviderKind
 
     if chosen is not None:
         return ProviderKind(chosen.value)
-    known = _installed_provider_kinds()
+    known = _installed_provider_kinds(config)
     if provider not in known:
         raise typer.BadParameter(
             f"say what {provider} is for; known providers are {', '.join(known)}",
@@ -281,21 +283,21 @@ def _chosen_or_installed_provider_kind(provider: str, chosen: KindName | None) -
     return known[provider]
 
 
-def _installed_provider_kinds() -> "dict[str, ProviderKind]":
+def _installed_provider_kinds(config: "Path") -> "dict[str, ProviderKind]":
     """Returns the purposes of the providers of installed plugins."""
-    from hosts.composition.compose import load_installed_registry_once
+    from hosts.cli.deployment import load_registry_of_usable_plugins
 
     return {
         provider.id: provider.kind
-        for provider in load_installed_registry_once().connectable_providers.by_id.values()
+        for provider in load_registry_of_usable_plugins(config).connectable_providers.by_id.values()
     }
 
 
-def _require_declared_secret_names(provider: str, secret_options: list[str]) -> None:
+def _require_declared_secret_names(config: "Path", provider: str, secret_options: list[str]) -> None:
     """Refuses a secret that the plugin of the provider does not know, before its value is read."""
-    from hosts.composition.compose import load_installed_registry_once
+    from hosts.cli.deployment import load_registry_of_usable_plugins
 
-    installed = load_installed_registry_once().connectable_providers.by_id.get(provider)
+    installed = load_registry_of_usable_plugins(config).connectable_providers.by_id.get(provider)
     if installed is None or installed.declaration is None:
         return
     problem = installed.declaration.describe_unknown_name(
@@ -305,11 +307,11 @@ def _require_declared_secret_names(provider: str, secret_options: list[str]) -> 
         raise typer.BadParameter(problem, param_hint="--secret")
 
 
-def _is_send_only(provider: str) -> bool:
+def _is_send_only(config: "Path", provider: str) -> bool:
     """Whether nothing is read of a provider, so that nothing would ever tell that it is connected."""
-    from hosts.composition.compose import load_installed_registry_once
+    from hosts.cli.deployment import load_registry_of_usable_plugins
 
-    registry = load_installed_registry_once()
+    registry = load_registry_of_usable_plugins(config)
     return provider in registry.conversion_senders and provider not in registry.ad_platforms
 
 

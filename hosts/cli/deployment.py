@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from hosts.composition.compose import Service, compose, load_ports
+from hosts.composition.compose import Service, compose, load_ports, load_registry_of_deployment
 from hosts.composition.empty_workspace_store import EmptyWorkspaceStoreCheck
 from hosts.composition.load_settings import (
     load_settings_with_environment,
@@ -17,17 +17,27 @@ from hosts.composition.load_settings import (
 from hosts.composition.ports import PORTS, Ports, start_adapters
 from service_core.access.models import Workspace
 from service_core.access.ports import CredentialStore
+from service_core.extensions.registry import Registry
 from service_core.extensions.workspace_store import WorkspaceStore
 from service_core.kernel.errors import StartupError
 
 
 def load_and_compose_service(config: Path) -> Service:
-    """Return the composed deployment, not started.
+    """Returns the composed deployment without faulty plugins, not started.
 
     Raises:
         StartupError: there is no such file, or something in it does not fit.
     """
-    return compose(load_settings_with_environment(config), settings_folder(config))
+    settings, folder = load_settings_with_environment(config), settings_folder(config)
+    registry = load_registry_of_deployment(settings, folder, leave_out_faulty=True)
+    return compose(settings, folder, registry=registry)
+
+
+def load_registry_of_usable_plugins(config: Path) -> Registry:
+    """Returns the core and the plugins of a deployment; faulty plugins are left out."""
+    return load_registry_of_deployment(
+        load_settings_with_environment(config), settings_folder(config), leave_out_faulty=True
+    )
 
 
 def load_ports_of_existing_deployment(config: Path) -> Ports:
@@ -36,7 +46,7 @@ def load_ports_of_existing_deployment(config: Path) -> Ports:
     Raises:
         StartupError: its workspace store is a file that does not exist: the command would work on a new, empty one.
     """
-    ports = load_ports(config)
+    ports = load_ports(config, leave_out_faulty=True)
     settings, setting = load_settings_with_environment(config), PORTS["workspace"].setting
     local = ports.registry.local_data_of_url(
         "workspace", PORTS["workspace"].url(settings), base_folder=settings_folder(config)
@@ -84,7 +94,7 @@ def describe_workspace_store(config: Path) -> str:
     """Returns the file or server of the workspace store, without its password, and what names it."""
     setting = PORTS["workspace"].setting
     url = PORTS["workspace"].url(load_settings_with_environment(config))
-    local = load_ports(config).registry.local_data_of_url(
+    local = load_ports(config, leave_out_faulty=True).registry.local_data_of_url(
         "workspace", url, base_folder=settings_folder(config)
     )
     location = redact_url(url) if local is None else local[1]

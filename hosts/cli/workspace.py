@@ -235,8 +235,11 @@ async def _change_settings(
     config: "Path", public_id: str | None, changed_fields: dict[str, Any], *, from_builtin: bool
 ) -> "tuple[Workspace, WorkspaceSettingsRecord]":
     """Changes settings with an audit entry, as the web application and the API do; returns all of them."""
-    from hosts.cli.deployment import find_named_or_only_workspace, open_workspace_store
-    from hosts.composition.compose import load_installed_registry_once
+    from hosts.cli.deployment import (
+        find_named_or_only_workspace,
+        load_registry_of_usable_plugins,
+        open_workspace_store,
+    )
     from service_core.access.analytics_settings import AnalyticsSettings
     from service_core.access.internal_callers import build_command_line_caller
     from service_core.changes.change_executor import ChangeExecutor
@@ -251,7 +254,7 @@ async def _change_settings(
         workspace = await find_named_or_only_workspace(store.credentials, public_id)
         caller = build_command_line_caller(workspace, system_clock())
         executor = ChangeExecutor(store.transactions, [WORKSPACE_SETTINGS_TYPE])
-        plan = plan_settings_update(caller, patch, load_installed_registry_once().models)
+        plan = plan_settings_update(caller, patch, load_registry_of_usable_plugins(config).models)
         await executor.preview_or_apply_change(caller, plan, dry_run=False)
         return workspace, await _load_settings_record(store, workspace)
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,8 @@ from hosts.composition.bindings import Bindings, bind_operation
 from hosts.composition.components import build_all_components
 from hosts.composition.json_codec import CODEC
 from hosts.composition.load_settings import load_settings_with_environment, settings_folder
+from hosts.composition.plugin_selection import select_plugins
+from hosts.composition.plugin_settings import validate_plugin_settings
 from hosts.composition.ports import PORTS, Ports, start_adapters
 from service_core import builtin
 from service_core.access.rate_limits import RateLimits
@@ -23,6 +26,8 @@ from service_core.api.readiness import Probe
 from service_core.api.routes import Routes
 from service_core.api.write_finder import write_finder
 from service_core.changes.batched_writes import WriteRoutes
+from service_core.extensions.adapters import Adapter
+from service_core.extensions.discovery import ALL_PLUGINS, PluginFault, PluginSelection
 from service_core.extensions.registry import Registry, collect_plugins_into_registry
 from service_core.kernel.clock import Clock, system_clock
 from service_core.kernel.errors import StartupError
@@ -32,41 +37,88 @@ from service_core.workspace.time_budget import Sleep
 _Component = TypeVar("_Component")
 
 
-@cache
-def load_installed_registry_once() -> Registry:
-    """Returns the core and every installed plugin; they are loaded once per process.
+def load_installed_registry_once(selection: PluginSelection = ALL_PLUGINS) -> Registry:
+    """Returns the core and the installed plugins; they are loaded once per process and selection.
 
     Raises:
-        StartupError: a plugin that cannot be used; the message says which and what to do.
+        StartupError: plugins that cannot be used; the message says which and what to do.
     """
-    return require_known_ports(collect_plugins_into_registry([("builtin", builtin)]))
+    return _load_registry(selection)
+
+
+def load_registry_of_deployment(
+    settings: Settings, folder: Path, *, leave_out_faulty: bool = False
+) -> Registry:
+    """Returns the core and the plugins that a deployment uses.
+
+    Args:
+        settings: name disabled plugins and the plugin folder.
+        folder: what relative paths in the settings are relative to.
+        leave_out_faulty: whether faulty plugins are left out, instead of stopping the command.
+
+    Raises:
+        StartupError: the plugin folder does not exist, or plugins cannot be used.
+    """
+    selection = select_plugins(settings.plugins, folder, leave_out_faulty=leave_out_faulty)
+    return (
+        load_installed_registry_once()
+        if selection == ALL_PLUGINS
+        else load_installed_registry_once(selection)
+    )
+
+
+@cache
+def _load_registry(selection: PluginSelection) -> Registry:
+    registry = collect_plugins_into_registry([("builtin", builtin)], selection=selection)
+    if not selection.leave_out_faulty:
+        return require_known_ports(registry)
+    return replace(registry, faults=(*registry.faults, *_find_unknown_ports(registry)))
 
 
 def require_known_ports(registry: Registry) -> Registry:
     """Returns the registry when every adapter in it is for a port that exists.
 
     Raises:
-        StartupError: one is not; the message says which and what to do.
+        StartupError: some are not; the message says which and what to do.
     """
-    for (port, scheme), adapter in registry.adapters.items():
-        if port not in PORTS:
-            near = get_close_matches(port, PORTS, n=1)
-            advice = f"Did you mean {near[0]!r}? " if near else ""
-            raise StartupError(
-                f"{adapter.open.__module__} brings {scheme}:// for the port {port!r}, which does not exist. "
-                f"{advice}Ports: {', '.join(PORTS)}."
-            )
+    problems = [_describe_unknown_port(adapter) for adapter in _adapters_of_unknown_ports(registry)]
+    if problems:
+        raise StartupError(" ".join(problems))
     return registry
 
 
-def load_ports(config: Path) -> Ports:
-    """Returns the ports of the deployment of a settings file, none of them opened."""
-    return Ports(
-        load_settings_with_environment(config),
-        settings_folder(config),
-        load_installed_registry_once(),
-        system_clock,
+def _find_unknown_ports(registry: Registry) -> list[PluginFault]:
+    """Returns a fault for each adapter whose port does not exist."""
+    return [
+        PluginFault(plugin, f"Plugin {plugin.described}: {_describe_unknown_port(adapter)}")
+        for adapter in _adapters_of_unknown_ports(registry)
+        if (plugin := registry.plugin_of_adapter(adapter.port, adapter.scheme)) is not None
+    ]
+
+
+def _adapters_of_unknown_ports(registry: Registry) -> list[Adapter]:
+    return [adapter for (port, _), adapter in registry.adapters.items() if port not in PORTS]
+
+
+def _describe_unknown_port(adapter: Adapter) -> str:
+    near = get_close_matches(adapter.port, PORTS, n=1)
+    advice = f"Did you mean {near[0]!r}? " if near else ""
+    return (
+        f"{adapter.open.__module__} brings {adapter.scheme}:// for the port {adapter.port!r}, which does not exist. "
+        f"{advice}Ports: {', '.join(PORTS)}."
     )
+
+
+def load_ports(config: Path, *, leave_out_faulty: bool = False) -> Ports:
+    """Returns the ports of the deployment of a settings file, none of them opened.
+
+    Args:
+        config: the settings file.
+        leave_out_faulty: whether faulty plugins are left out, as in commands that repair a deployment.
+    """
+    settings, folder = load_settings_with_environment(config), settings_folder(config)
+    registry = load_registry_of_deployment(settings, folder, leave_out_faulty=leave_out_faulty)
+    return Ports(settings, folder, registry, system_clock)
 
 
 class Service:
@@ -126,8 +178,11 @@ def compose(
     Raises:
         StartupError: an unknown scheme, or an operation that requests a type that nothing provides.
     """
-    ports = Ports(settings, folder, registry or load_installed_registry_once(), clock)
+    ports = Ports(settings, folder, registry or load_registry_of_deployment(settings, folder), clock)
+    plugin_settings = validate_plugin_settings(ports.registry, settings.plugins)
     bindings = build_all_components(ports, settings, sleep=sleep, probes=probes, processes=processes)
+    for model, value in plugin_settings.items():
+        bindings.bind(model, value)
     operations = [bind_operation(operation, bindings) for operation in ports.registry.operations]
     bindings.get_or_build(WriteRoutes).connect(write_finder(Routes(operations)))
     dispatcher = Dispatcher(

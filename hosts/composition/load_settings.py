@@ -20,6 +20,7 @@ from service_core.kernel.settings import Settings, SettingsSection
 ENVIRONMENT_PREFIX: Final = "TOUCHPOINT_"
 ENVIRONMENT_DELIMITER: Final = "__"
 
+_PLUGINS_SECTION: Final = "plugins"
 _SECRET_PARAMETER: Final = re.compile(r"((?:^|[?&_])(?:secret|token|key)=)[^&]*")
 _VARIABLE_REFERENCE: Final = re.compile(r"\$\{([A-Za-z_]\w*)\}")
 
@@ -40,10 +41,15 @@ def load_settings_with_environment(file: Path | None) -> Settings:
             value that does not fit.
     """
     table = {} if file is None else _read_settings_file_and_replace_variables(file)
-    names = {".".join(path): f"setting {'.'.join(path)} in {file}" for path in _setting_paths(table)}
+    names = {
+        ".".join(path): f"setting {'.'.join(path)} in {file}"
+        for path in _setting_paths(table)
+        if not _is_table_of_plugin(table, path)
+    }
     names |= {
         _setting_name(variable): f"environment variable {variable}"
         for variable in _variables_meant_as_settings(os.environ)
+        if not _is_setting_of_plugin(_setting_name(variable))
     }
     for name, where in names.items():
         _reject_unknown_setting(name, where)
@@ -163,6 +169,18 @@ def _setting_paths(table: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
             yield from ((section, name) for name in lines)
         else:
             yield (section,)
+
+
+def _is_table_of_plugin(table: Mapping[str, Any], path: tuple[str, ...]) -> bool:
+    """Returns whether a path names a table ``[plugins.NAME]``; its plugin checks what is in it."""
+    section, *names = path
+    return section == _PLUGINS_SECTION and any(isinstance(table[section][name], Mapping) for name in names)
+
+
+def _is_setting_of_plugin(setting_name: str) -> bool:
+    """Returns whether a variable names a setting of a plugin, as in ``plugins.shop.region``."""
+    section, *names = setting_name.split(".")
+    return section == _PLUGINS_SECTION and len(names) > 1
 
 
 def _variables_meant_as_settings(environment: Mapping[str, str]) -> Iterable[str]:

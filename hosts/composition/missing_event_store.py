@@ -1,7 +1,7 @@
 """Refuses to start with a new event store where the ledger tells of stored events."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from service_core.extensions.workspace_store import WorkspaceStore
 from service_core.ingestion.ports import IngestLedger
@@ -19,6 +19,9 @@ class MissingEventStoreCheck:
         workspace: lists the workspaces, started.
         ledger: counts the events that were stored, started.
     """
+
+    start_limit_seconds: ClassVar[float | None] = None
+    """No limit: the stores answer within limits of their own."""
 
     def __init__(self, events: Any, workspace: WorkspaceStore, ledger: IngestLedger, clock: Clock) -> None:
         self._events = events

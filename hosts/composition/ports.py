@@ -5,6 +5,7 @@ setting and the roles. The container, the check of the registry, the roles, the 
 and the reference page are derived from these declarations.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from dependency_injector import providers
 
 from hosts.composition.bindings import Bindings
 from hosts.composition.missing_event_store import MissingEventStoreCheck
+from hosts.composition.protocol_comparison import describe_protocol_differences
 from hosts.composition.roles import Role
 from service_core.access.email_sender import EmailSender
 from service_core.access.members.ports import Passwords
@@ -48,6 +50,7 @@ from service_core.commerce.credentials.encrypted_secrets import EncryptedConnect
 from service_core.commerce.credentials.ports import ConnectionSecrets, SecretCipher
 from service_core.delivery.exports.ports import ExportStorage, JobQueue
 from service_core.extensions.adapters import LocalDataKind, parse_adapter_settings
+from service_core.extensions.discovery import PluginOrigin
 from service_core.extensions.registry import Registry
 from service_core.extensions.workspace_store import WorkspaceStore
 from service_core.ingestion.ports import (
@@ -63,12 +66,16 @@ from service_core.ingestion.ports import (
     UserAgentParser,
 )
 from service_core.kernel.clock import Clock
+from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Settings
 from service_core.workspace.links.domains.ports import TxtRecords
 from service_core.workspace.links.ports import RedirectCache
 from service_core.workspace.links.redirect_lookup import NoRedirectCache
 
 _Component = TypeVar("_Component")
+
+START_LIMIT_SECONDS: Final = 60.0
+"""Time in which an adapter has to start, unless its ``start_limit_seconds`` says otherwise; None is no limit."""
 
 
 class EventDatabase(
@@ -235,11 +242,35 @@ class Ports:
         self._settings = settings
         self.folder: Final = folder
         self._adapters = {
-            name: providers.Singleton(registry.open_adapter, name, url, base_folder=folder)
+            name: providers.Singleton(self._open_adapter_that_fits_its_port, declared, url)
             if (url := declared.url(settings)) or declared.fallback is None
             else providers.Singleton(declared.fallback)
             for name, declared in PORTS.items()
         } | {name: providers.Object(adapter) for name, adapter in adapters.items()}
+
+    def _open_adapter_that_fits_its_port(self, declared: Port, url: str) -> Any:
+        """Returns the adapter of a URL. One of another package is compared with the protocols of its port.
+
+        Raises:
+            StartupError: a method that the port declares is missing, or differs; the message names the plugin.
+        """
+        adapter = self.registry.open_adapter(declared.name, url, base_folder=self.folder)
+        plugin = self.registry.plugin_of_adapter(declared.name, url.partition("://")[0].lower())
+        if plugin is None or plugin.origin is PluginOrigin.BUILT_IN:
+            return adapter
+        differences = [
+            difference
+            for protocol, attribute in declared.adapter_attribute_by_protocol.items()
+            for difference in describe_protocol_differences(
+                adapter if attribute is None else getattr(adapter, attribute, None), protocol
+            )
+        ]
+        if differences:
+            raise StartupError(
+                f"The adapter that {declared.setting} names does not fit the port {declared.name!r}: "
+                f"{'; '.join(differences)}. It is of plugin {plugin.described}."
+            )
+        return adapter
 
     def adapter(self, name: str) -> Any:
         """Returns the adapter of a port by its name."""
@@ -342,7 +373,28 @@ async def start_adapters(adapters_in_start_order: Iterable[Any]) -> AsyncIterato
     async with AsyncExitStack() as stack:
         for adapter in adapters_in_start_order:
             if hasattr(adapter, "start"):
-                await adapter.start()
+                await _start_within_its_limit(adapter)
             if hasattr(adapter, "aclose"):
                 stack.push_async_callback(adapter.aclose)
         yield
+
+
+async def _start_within_its_limit(adapter: Any) -> None:
+    """Starts an adapter.
+
+    Raises:
+        StartupError: it has not started within its limit.
+    """
+    declared = getattr(adapter, "start_limit_seconds", START_LIMIT_SECONDS)
+    limit = declared if declared is None or isinstance(declared, float) else START_LIMIT_SECONDS
+    try:
+        async with asyncio.timeout(limit) as running:
+            await adapter.start()
+    except TimeoutError:
+        if not running.expired():
+            raise
+        module = adapter.start.__module__
+        raise StartupError(
+            f"The adapter of {module} did not start within {limit:g} seconds. See that what it connects to answers, "
+            "or leave its plugin out with --without-plugin NAME and name another adapter in the settings."
+        ) from None

@@ -7,6 +7,7 @@ from pathlib import Path
 from hosts import monitoring
 from hosts.asgi_runner import freeze_objects_and_raise_gc_threshold, set_event_on_termination_signals
 from hosts.composition.load_settings import load_settings_with_environment
+from hosts.composition.plugin_selection import select_plugins
 from hosts.composition.ports import Ports, start_adapters
 from hosts.composition.roles import Role
 from hosts.remote_event_store.client import EncodeBatch, RemoteEventStore
@@ -38,7 +39,10 @@ async def run_consumer_until_stopped(
         StartupError: the settings or an adapter do not fit.
     """
     settings = load_settings_with_environment(config)
-    registry = monitoring.instrument_registry_if_enabled(collect_plugins_into_registry(with_catalog=False))
+    selection = select_plugins(settings.plugins, config.parent)
+    registry = monitoring.instrument_registry_if_enabled(
+        collect_plugins_into_registry(with_catalog=False, selection=selection)
+    )
     stop = asyncio.Event()
     store = monitoring.instrument_event_appends_if_enabled(
         RemoteEventStore(connection, batch_encoder(registry, settings), stop.set)

@@ -22,6 +22,7 @@ from hosts.asgi_runner import (
 )
 from hosts.client_address import ClientAddressResolver
 from hosts.composition.load_settings import load_settings_with_environment
+from hosts.composition.plugin_selection import select_plugins
 from hosts.composition.ports import Ports, start_adapters
 from hosts.composition.providers import build_message_store
 from hosts.compression import compress_responses
@@ -79,7 +80,11 @@ async def run_ingest_host_until_stopped(
     ports = Ports(
         settings,
         config.parent,
-        monitoring.instrument_registry_if_enabled(collect_plugins_into_registry(with_catalog=False)),
+        monitoring.instrument_registry_if_enabled(
+            collect_plugins_into_registry(
+                with_catalog=False, selection=select_plugins(settings.plugins, config.parent)
+            )
+        ),
         system_clock,
     )
     shutdown = asyncio.Event()

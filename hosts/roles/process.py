@@ -22,7 +22,7 @@ from hosts.backup.write_pause import (
     serve_backup_pauses_until_stopped,
 )
 from hosts.composition.adapter_wrappers import wrap_adapters
-from hosts.composition.compose import compose, load_installed_registry_once
+from hosts.composition.compose import compose, load_registry_of_deployment
 from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
 from hosts.composition.providers import build_ad_sync, build_pollable_provider_sync
@@ -88,7 +88,9 @@ async def _serve_api_and_run_exports(options: ProcessOptions, stop: asyncio.Even
 
     settings = load_settings_with_environment(options.config)
     listener = options.listener or bind_listener(settings.http.api)
-    registry = monitoring.instrument_registry_if_enabled(load_installed_registry_once())
+    registry = monitoring.instrument_registry_if_enabled(
+        load_registry_of_deployment(settings, options.config.parent)
+    )
     service = await asyncio.to_thread(
         compose,
         settings,
@@ -123,7 +125,7 @@ async def _run_consumer_and_serve_backup_pauses(options: ProcessOptions, stop: a
     settings, folder = load_settings_with_environment(options.config), options.config.parent
     write_lock = WriteLock()
     registry = monitoring.instrument_registry_if_enabled(
-        wrap_adapters(load_installed_registry_once(), write_lock.wrap_if_event_store)
+        wrap_adapters(load_registry_of_deployment(settings, folder), write_lock.wrap_if_event_store)
     )
     ports = Ports(settings, folder, registry, system_clock)
     async with start_adapters(ports.adapters_opened_by(Role.CONSUMER)):
@@ -139,7 +141,9 @@ async def _run_consumer_and_serve_backup_pauses(options: ProcessOptions, stop: a
 
 async def _run_scheduled_tasks(options: ProcessOptions, stop: asyncio.Event) -> None:
     settings = load_settings_with_environment(options.config)
-    registry = monitoring.instrument_registry_if_enabled(load_installed_registry_once())
+    registry = monitoring.instrument_registry_if_enabled(
+        load_registry_of_deployment(settings, options.config.parent)
+    )
     ports = Ports(settings, options.config.parent, registry, system_clock)
     syncs = (build_ad_sync(ports, settings), build_pollable_provider_sync(ports, settings))
     async with start_adapters(ports.adapters_opened_by(Role.SCHEDULER)):

@@ -21,7 +21,7 @@ from hosts.asgi_runner import (
     run_on_uvloop,
     set_event_on_termination_signals,
 )
-from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.compose import load_registry_of_deployment
 from hosts.composition.load_settings import load_settings_with_environment
 from hosts.consumer_lock import try_consumer_lock
 from hosts.logs import configure_redacted_json_logging
@@ -113,7 +113,7 @@ def run_supervised_processes(
         load_settings_with_environment(file),
         count_processes_by_role(only_role, processes_per_scalable_role),
     )
-    require_shareable_stores(settings, load_installed_registry_once(), processes)
+    require_shareable_stores(settings, load_registry_of_deployment(settings, file.parent), processes)
     for role, configured in (
         (Role.API, settings.http.server),
         (Role.INGEST, settings.http.effective_ingest_server),

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from hosts.asgi_runner import run_on_uvloop
-from hosts.composition.compose import load_installed_registry_once, load_ports
+from hosts.composition.compose import load_ports
 from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.missing_event_store import MissingEventStoreCheck
 from hosts.composition.ports import start_adapters
@@ -38,7 +38,7 @@ async def _require_worker_queue_and_usable_adapters(file: Path, process_count: i
             "queue for workers, as in redis://localhost:6379/0."
         )
     require_shareable_stores(
-        load_settings_with_environment(file), load_installed_registry_once(), {Role.WORKER: process_count}
+        load_settings_with_environment(file), ports.registry, {Role.WORKER: process_count}
     )
     checked = MissingEventStoreCheck(ports.events, ports.workspace, ports.queue, ports.clock)
     async with start_adapters([ports.workspace, ports.queue, checked, ports.events, ports.export_storage]):

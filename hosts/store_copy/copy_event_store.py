@@ -6,7 +6,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.compose import load_registry_of_deployment
 from hosts.composition.empty_workspace_store import EmptyWorkspaceStoreCheck
 from hosts.composition.load_settings import load_settings_with_environment, redact_url, settings_folder
 from hosts.composition.ports import Ports, start_adapters
@@ -58,7 +58,8 @@ async def copy_event_store_and_find_differences(
         StartupError: the deployment consumes, or a store cannot be opened.
     """
     folder = settings_folder(config)
-    settings, registry = load_settings_with_environment(config), load_installed_registry_once()
+    settings = load_settings_with_environment(config)
+    registry = load_registry_of_deployment(settings, folder)
     origin = source_url or settings.storage.events
     if origin == target_url:
         raise StartupError("Both URLs are the same. Name the new store with --to.")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.compose import load_registry_of_deployment
 from hosts.composition.empty_workspace_store import EmptyWorkspaceStoreCheck
 from hosts.composition.load_settings import load_settings_with_environment, redact_url, settings_folder
 from hosts.composition.ports import start_adapters
@@ -61,11 +61,8 @@ async def copy_and_compare_workspace_store(
             what it keeps afterwards is not the same.
         StoreUnavailable: a store went away; the new one is as it was.
     """
-    settings, registry, folder = (
-        load_settings_with_environment(config),
-        load_installed_registry_once(),
-        settings_folder(config),
-    )
+    settings, folder = load_settings_with_environment(config), settings_folder(config)
+    registry = load_registry_of_deployment(settings, folder)
     origin = source_url or settings.storage.workspace
     if origin == target_url:
         raise StartupError("Both URLs are the same. Name the new store with --to.")

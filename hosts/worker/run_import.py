@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
-from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.compose import load_registry_of_deployment
 from hosts.composition.load_settings import load_settings_with_environment, settings_folder
 from hosts.composition.ports import Ports, start_adapters
 from hosts.consumer_lock import try_consumer_lock
@@ -81,7 +81,7 @@ async def resume_import_and_wait_until_stored(
     """
     folder = settings_folder(task.config)
     settings = load_settings_with_environment(task.config)
-    ports = Ports(settings, folder, load_installed_registry_once(), system_clock)
+    ports = Ports(settings, folder, load_registry_of_deployment(settings, folder), system_clock)
     async with start_adapters([ports.workspace, ports.queue]):
         key = await find_active_write_key(ports.workspace.credentials, task.workspace)
         checkpoint = ImportCheckpoint(folder, f"{task.digest}:{key.workspace_id}")

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import ClassVar
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -102,6 +103,9 @@ class SqlEventStore:
     Args:
         backend: the engine.
     """
+
+    start_limit_seconds: ClassVar[float | None] = None
+    """No limit: an engine may have to replay a long log."""
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 from uuid import UUID
 
 from plugins.ingest_spool import consumer
@@ -46,6 +46,9 @@ class SpoolQueue:
 
     One writes offers, another takes and settles; claims, rows and ledger stay in one transaction.
     """
+
+    start_limit_seconds: ClassVar[float | None] = None
+    """No limit: a large file may have to replay a long log."""
 
     def __init__(self, settings: SpoolSettings) -> None:
         self._path = settings.path

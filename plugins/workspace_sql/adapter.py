@@ -1,6 +1,7 @@
 """The workspace store on an SQL database."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from plugins.workspace_sql.accounts import SqlAccounts, SqlSessions
 from plugins.workspace_sql.ad_spend import SqlAdSpend
@@ -43,6 +44,9 @@ from service_core.plugin import WorkspaceStore
 @dataclass(frozen=True, kw_only=True)
 class SqlWorkspaceStore(WorkspaceStore):
     """The stores of one database."""
+
+    start_limit_seconds: ClassVar[float | None] = None
+    """No limit: a new version may have to convert large tables."""
 
     database: Database
 

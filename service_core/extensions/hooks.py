@@ -12,6 +12,7 @@ from service_core.commerce.ads.ports import AdPlatform
 from service_core.commerce.providers.ports import RevenueProvider
 from service_core.delivery.postbacks.ports import ConversionSender
 from service_core.extensions.adapters import Adapter
+from service_core.extensions.plugin_info import PluginInfo
 from service_core.ingestion.protocols.ports import IngestProtocol
 from service_core.kernel.operations import Operation
 
@@ -24,7 +25,11 @@ hook = pluggy.HookimplMarker(ENTRY_POINT_GROUP)
 
 
 class Hooks:
-    """The hook specifications. Every hook is optional and returns a sequence of values."""
+    """The hook specifications. Every hook is optional and returns a sequence of values, except ``plugin_info``."""
+
+    @hookspec
+    def plugin_info(self) -> PluginInfo:  # type: ignore[empty-body]
+        """Returns the declaration of the plugin: its label, the hosts it calls, the data it reads, its settings."""
 
     @hookspec
     def adapters(self) -> Iterable[Adapter]:  # type: ignore[empty-body]

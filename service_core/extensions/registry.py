@@ -2,35 +2,58 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
-from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, cast, get_args
-
-import pluggy
+from types import MappingProxyType
+from typing import Any
 
 from service_core.analytics.attribution.models import AttributionModels
-from service_core.analytics.attribution.ports import AttributionModel
 from service_core.analytics.connections.models import ProviderKind
 from service_core.analytics.connections.providers import InstalledProvider, InstalledProviders
-from service_core.analytics.query.catalog import Catalog, Dimension, Metric
+from service_core.analytics.query.catalog import Catalog
 from service_core.changes.resource_definition import ResourceDefinition
 from service_core.commerce.ads.ports import AdPlatform
 from service_core.commerce.providers.ports import RevenueProvider
 from service_core.delivery.postbacks.ports import ConversionSender
 from service_core.extensions.adapters import Adapter, LocalDataKind, parse_adapter_settings
-from service_core.extensions.hooks import ENTRY_POINT_GROUP, Hooks
-from service_core.ingestion.protocols.ports import IngestProtocol
+from service_core.extensions.discovery import (
+    ALL_PLUGINS,
+    InstalledPlugin,
+    PluginFault,
+    PluginSelection,
+    find_plugins,
+)
+from service_core.extensions.plugin_values import (
+    CATALOG_HOOKS,
+    VALUE_KINDS,
+    LoadedPlugin,
+    find_clashes,
+    load_plugin,
+)
 from service_core.ingestion.protocols.routes import ProtocolRoutes
 from service_core.kernel.errors import StartupError
 from service_core.kernel.installed_ids import restrict_or_document_installed_ids
 from service_core.kernel.operations import Operation
-from service_core.kernel.unique_index import index_unique_or_startup_error
 
 
 @dataclass(frozen=True)
 class Registry:
-    """The values of all plugins, validated and frozen."""
+    """The values of all plugins, validated and frozen.
+
+    Attributes:
+        adapters: (port, scheme) -> adapter.
+        operations: endpoints.
+        catalog: metrics and dimensions.
+        plugins: names of the plugins, in the order they were loaded.
+        models: attribution models.
+        resources: writable resources.
+        ad_platforms: id -> platform.
+        revenue_providers: id -> provider.
+        conversion_senders: id -> sender.
+        ingest_protocols: routes of the ingest host.
+        loaded_plugins: each plugin with its declaration and its values.
+        faults: plugins that were left out, each with the reason.
+        disabled: names of plugins that the operator left out.
+    """
 
     adapters: Mapping[tuple[str, str], Adapter]
     operations: tuple[Operation, ...]
@@ -42,6 +65,20 @@ class Registry:
     revenue_providers: Mapping[str, RevenueProvider] = field(default_factory=dict)
     conversion_senders: Mapping[str, ConversionSender] = field(default_factory=dict)
     ingest_protocols: ProtocolRoutes = field(default_factory=ProtocolRoutes)
+    loaded_plugins: tuple[LoadedPlugin, ...] = ()
+    faults: tuple[PluginFault, ...] = ()
+    disabled: frozenset[str] = frozenset()
+
+    def plugin_of_value(self, hook: str, id_: str) -> InstalledPlugin | None:
+        """Returns the plugin that provides the value of a hook with an id; None if no installed one does."""
+        for plugin in self.loaded_plugins:
+            if id_ in plugin.provided_ids.get(hook, ()):
+                return plugin.installed
+        return None
+
+    def plugin_of_adapter(self, port: str, scheme: str) -> InstalledPlugin | None:
+        """Returns the plugin that provides an adapter; None if no installed one does."""
+        return self.plugin_of_value("adapters", f"{port} {scheme}://")
 
     @property
     def connectable_providers(self) -> InstalledProviders:
@@ -105,9 +142,10 @@ class Registry:
         if adapter is None or not colon:
             known = ", ".join(f"{s}://" for p, s in sorted(self.adapters) if p == port) or "none"
             serves = f"serves {scheme}://" if colon else f"can be chosen, as {url!r} is no URL"
+            left_out = "".join(f" Left out: {fault.message}" for fault in self.faults)
             raise StartupError(
                 f"No adapter for {port!r} {serves}. Installed: {known}. "
-                "Correct the URL in the settings, or install the plugin that brings it."
+                f"Correct the URL in the settings, or install the plugin that brings it.{left_out}"
             )
         return adapter
 
@@ -129,77 +167,114 @@ def collect_plugins_into_registry(
     *,
     discover_entry_points: bool = True,
     with_catalog: bool = True,
+    selection: PluginSelection = ALL_PLUGINS,
 ) -> Registry:
     """Returns the frozen registry of all installed plugins.
 
     Args:
         extra_plugins: additional plugins as (name, module or object): the core's own, or those of a test.
-        discover_entry_points: whether to load the plugins of the entry point group ``touchpoint``.
+        discover_entry_points: whether to load the plugins of the entry point group ``touchpoint`` and of the plugin folder.
         with_catalog: whether to collect metrics and dimensions. A process without the core skips them, because metrics of a
             plugin refer to dimensions of the core.
+        selection: which plugins are disabled, the plugin folder, and whether faulty plugins are left out.
 
     Raises:
         StartupError: a plugin cannot be imported, a hook is misspelt, fails or returns a wrong type, or two plugins
-            conflict.
+            conflict. The message names every fault. With ``selection.leave_out_faulty`` they are in `Registry.faults`.
     """
-    manager = pluggy.PluginManager(ENTRY_POINT_GROUP)
-    manager.add_hookspecs(Hooks)
-    for name, plugin in extra_plugins:
-        _register_plugin(manager, plugin, name)
-    for point in (
-        sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda p: p.name) if discover_entry_points else ()
-    ):
-        if not manager.has_plugin(point.name):
-            _register_plugin(manager, _import_plugin_or_startup_error(point), point.name)
-    _refuse_unknown_hooks(manager)
-    resources = tuple(_collect_hook_values_of_type(manager.hook.resources, ResourceDefinition))
-    resource_operations = [operation for resource in resources for operation in resource.operations]
-    ad_platforms = index_unique_or_startup_error(
-        _collect_hook_values_of_type(manager.hook.ad_platforms, AdPlatform),
-        lambda p: p.id,
-        lambda p: f"the ad platform {p.id!r}",
+    hooks = [hook for hook in VALUE_KINDS if with_catalog or hook not in CATALOG_HOOKS]
+    installed, faults = find_plugins(selection, extra_plugins, discover_entry_points=discover_entry_points)
+    loaded, load_faults = _load_plugins(installed, hooks)
+    faults += load_faults
+    loaded = _without_faulty(loaded, faults, find_clashes(loaded))
+    loaded = _without_faulty(loaded, faults, _find_catalog_faults(loaded) if with_catalog else [])
+    if faults and not selection.leave_out_faulty:
+        raise StartupError(" ".join(fault.message for fault in faults))
+    return _build_registry(loaded, tuple(faults), selection.disabled)
+
+
+def _load_plugins(
+    installed: Iterable[InstalledPlugin], hooks: Sequence[str]
+) -> tuple[list[LoadedPlugin], list[PluginFault]]:
+    """Returns the plugins that can be loaded, and the faults of the others."""
+    loaded, faults = [], []
+    for plugin in installed:
+        try:
+            candidate = load_plugin(plugin, hooks)
+            ProtocolRoutes.index_by_unique_path(candidate.values.get("ingest_protocols", ()))
+            loaded.append(candidate)
+        except StartupError as fault:
+            faults.append(PluginFault(plugin, str(fault)))
+    return loaded, faults
+
+
+def _without_faulty(
+    loaded: Iterable[LoadedPlugin], known_faults: list[PluginFault], new_faults: list[PluginFault]
+) -> list[LoadedPlugin]:
+    """Appends the new faults to the known ones; returns the plugins that have none of the new ones."""
+    known_faults += new_faults
+    faulty = {id(fault.plugin) for fault in new_faults}
+    return [plugin for plugin in loaded if id(plugin.installed) not in faulty]
+
+
+def _find_catalog_faults(loaded: Sequence[LoadedPlugin]) -> list[PluginFault]:
+    """Returns a fault for each plugin whose metrics or dimensions do not fit those of the plugins before it."""
+    try:
+        _build_catalog(loaded)
+    except StartupError:
+        pass
+    else:
+        return []
+    dimensions = [value for plugin in loaded for value in plugin.values["dimensions"]]
+    faults = []
+    for plugin in loaded:
+        try:
+            Catalog.from_validated_definitions(plugin.values["metrics"], dimensions)
+        except StartupError as fault:
+            message = f"Plugin {plugin.installed.described}: {fault}"
+            faults.append(PluginFault(plugin.installed, message))
+    return faults
+
+
+def _build_catalog(loaded: Iterable[LoadedPlugin]) -> Catalog:
+    plugins = list(loaded)
+    return Catalog.from_validated_definitions(
+        [value for plugin in plugins for value in plugin.values.get("metrics", ())],
+        [value for plugin in plugins for value in plugin.values.get("dimensions", ())],
     )
-    revenue_providers = index_unique_or_startup_error(
-        _collect_hook_values_of_type(manager.hook.revenue_providers, RevenueProvider),
-        lambda p: p.id,
-        lambda p: f"the revenue provider {p.id!r}",
-    )
-    installed_ids = {"ad_platforms": tuple(ad_platforms), "revenue_providers": tuple(revenue_providers)}
-    operations = [*_collect_hook_values_of_type(manager.hook.operations, Operation), *resource_operations]
+
+
+def _build_registry(
+    loaded: Sequence[LoadedPlugin], faults: tuple[PluginFault, ...], disabled: frozenset[str]
+) -> Registry:
+    """Returns the registry of plugins that fit each other."""
+
+    def values_of(hook: str) -> list[Any]:
+        return [value for plugin in loaded for value in plugin.values.get(hook, ())]
+
+    resources = tuple(values_of("resources"))
+    ad_platforms = MappingProxyType({platform.id: platform for platform in values_of("ad_platforms")})
+    providers = MappingProxyType({provider.id: provider for provider in values_of("revenue_providers")})
+    installed_ids = {"ad_platforms": tuple(ad_platforms), "revenue_providers": tuple(providers)}
+    operations = [*values_of("operations"), *(op for resource in resources for op in resource.operations)]
     return Registry(
-        adapters=index_unique_or_startup_error(
-            _collect_hook_values_of_type(manager.hook.adapters, Adapter),
-            lambda a: (a.port, a.scheme),
-            lambda a: f"an adapter for {a.port!r} that serves {a.scheme}://",
+        adapters=MappingProxyType(
+            {(adapter.port, adapter.scheme): adapter for adapter in values_of("adapters")}
         ),
-        operations=tuple(
-            index_unique_or_startup_error(
-                [_with_installed_ids(operation, installed_ids) for operation in operations],
-                lambda op: (op.prefix, op.method, op.path),
-                lambda op: f"{op.method} {op.path}",
-            ).values()
-        ),
-        catalog=Catalog.from_validated_definitions(
-            _collect_hook_values_of_type(manager.hook.metrics, Metric),
-            _collect_hook_values_of_type(manager.hook.dimensions, Dimension),
-        )
-        if with_catalog
-        else Catalog({}),
-        plugins=tuple(name for name, _ in manager.list_name_plugin()),
-        models=AttributionModels.index_by_unique_id(
-            _collect_hook_values_of_type(manager.hook.attribution_models, AttributionModel)
-        ),
+        operations=tuple(_with_installed_ids(operation, installed_ids) for operation in operations),
+        catalog=_build_catalog(loaded),
+        plugins=tuple(plugin.installed.name for plugin in loaded),
+        models=AttributionModels.index_by_unique_id(values_of("attribution_models")),
         resources=resources,
         ad_platforms=ad_platforms,
-        revenue_providers=revenue_providers,
-        conversion_senders=index_unique_or_startup_error(
-            _collect_hook_values_of_type(manager.hook.conversion_senders, ConversionSender),
-            lambda s: s.id,
-            lambda s: f"the sender of conversions {s.id!r}",
+        revenue_providers=providers,
+        conversion_senders=MappingProxyType(
+            {sender.id: sender for sender in values_of("conversion_senders")}
         ),
-        ingest_protocols=ProtocolRoutes.index_by_unique_path(
-            _collect_hook_values_of_type(manager.hook.ingest_protocols, IngestProtocol)
-        ),
+        ingest_protocols=ProtocolRoutes.index_by_unique_path(values_of("ingest_protocols")),
+        loaded_plugins=tuple(loaded),
+        faults=faults,
+        disabled=disabled,
     )
 
 
@@ -207,60 +282,3 @@ def _with_installed_ids(operation: Operation, ids: Mapping[str, Sequence[str]]) 
     """Returns the operation with the installed ids in its query parameters."""
     query = operation.query and restrict_or_document_installed_ids(operation.query, ids)
     return operation if query is operation.query else replace(operation, query=query)
-
-
-def _collect_hook_values_of_type(hook: pluggy.HookCaller, expected_type: Any) -> list[Any]:
-    """Returns the values of one hook from all plugins in registration order. Errors name the plugin."""
-    values: list[Any] = []
-    for plugin in hook.get_hookimpls():
-        subject = f"Plugin {plugin.plugin_name!r}: its hook {hook.name!r}"
-        try:
-            returned = list(cast(Iterable[Any], plugin.function()))
-        except Exception as error:
-            raise StartupError(f"{subject} failed. {_describe_exception(error)}.") from error
-        for value in returned:
-            if not isinstance(value, expected_type):
-                raise StartupError(
-                    f"{subject} returns {value!r}, which is not a {_type_name(expected_type)}."
-                )
-        values += returned
-    return values
-
-
-def _describe_exception(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
-
-
-def _type_name(kind: Any) -> str:
-    """Returns the name of a class, or the names of a union."""
-    return " or ".join(type_.__name__ for type_ in get_args(kind) or (kind,))
-
-
-def _import_plugin_or_startup_error(entry_point: Any) -> object:
-    try:
-        return entry_point.load()
-    except Exception as fault:
-        raise StartupError(
-            f"Plugin {entry_point.name!r} ({entry_point.value}) cannot be imported. {_describe_exception(fault)}."
-        ) from fault
-
-
-def _refuse_unknown_hooks(manager: pluggy.PluginManager) -> None:
-    """Raises an error for a hook implementation without a specification."""
-    try:
-        manager.check_pending()
-    except pluggy.PluginValidationError as fault:
-        known = [name for name in vars(Hooks) if not name.startswith("_")]
-        misspelt = str(fault).split("'")[1]
-        near = get_close_matches(misspelt, known, n=1, cutoff=0)
-        raise StartupError(
-            f"Plugin {manager.get_name(fault.plugin)!r} implements the hook {misspelt!r}, which does not exist. "
-            f"Did you mean {near[0]!r}? Hooks: {', '.join(known)}."
-        ) from fault
-
-
-def _register_plugin(manager: pluggy.PluginManager, plugin: object, name: str) -> None:
-    try:
-        manager.register(plugin, name)
-    except pluggy.PluginValidationError as fault:
-        raise StartupError(f"Plugin {name!r} implements a hook with wrong parameters: {fault}") from fault

@@ -420,6 +420,27 @@ class MonitoringSettings(SettingsSection):
     )
 
 
+class PluginsSettings(SettingsSection):
+    """Plugins of others. A table `[plugins.NAME]` holds the settings of the plugin NAME."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    disabled: tuple[str, ...] = Field(
+        (),
+        description="Names of plugins that are not loaded; `touchpoint --without-plugin NAME` leaves out one more.",
+    )
+    folder: str = Field(
+        "",
+        description="Folder of one-file plugins, relative to this file: each `NAME.py` in it is the plugin `NAME`; empty for "
+        "none. Whoever can write to it runs code in the service.",
+    )
+
+    @property
+    def tables(self) -> dict[str, object]:
+        """Name of a plugin -> its table of settings."""
+        return dict(self.model_extra or {})
+
+
 class Settings(SettingsSection):
     """The settings of a deployment. Every section has defaults that work on one machine."""
 
@@ -442,6 +463,7 @@ class Settings(SettingsSection):
     fx: FxSettings = FxSettings()
     links: LinksSettings = LinksSettings()
     monitoring: MonitoringSettings = MonitoringSettings()
+    plugins: PluginsSettings = PluginsSettings()
 
     @model_validator(mode="after")
     def _require_link_domain(self) -> Self:

@@ -37,7 +37,7 @@ class Platform:
 @pytest.fixture
 def run_with_platform(touchpoint, deployment, monkeypatch):
     registry = collect_plugins_into_registry([("builtin", builtin), ("fake_ads", Platform())])
-    monkeypatch.setattr(compose, "load_installed_registry_once", lambda: registry)
+    monkeypatch.setattr(compose, "load_installed_registry_once", lambda *_: registry)
 
     def run(*arguments, **more):
         return touchpoint(*arguments, "--config", deployment["config"], **more)

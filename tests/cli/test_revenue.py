@@ -45,7 +45,7 @@ class Shop:
 @pytest.fixture
 def run_with_provider(touchpoint, deployment, monkeypatch):
     registry = collect_plugins_into_registry([("builtin", builtin), ("fake_shop", Shop())])
-    monkeypatch.setattr(compose, "load_installed_registry_once", lambda: registry)
+    monkeypatch.setattr(compose, "load_installed_registry_once", lambda *_: registry)
 
     def run(*arguments, **more):
         return touchpoint(*arguments, "--config", deployment["config"], **more)

@@ -52,7 +52,7 @@ def compose_ad_sync(folder, registry, **apis):
 
 def test_two_platforms_of_one_id_stop_the_start():
     plugins = [("one", plugin_with_platforms(Fixed())), ("two", plugin_with_platforms(Fixed()))]
-    with pytest.raises(StartupError, match="Two plugins provide the ad platform 'fixed'"):
+    with pytest.raises(StartupError, match="both provide the ad platform 'fixed'"):
         collect_plugins_into_registry(plugins, discover_entry_points=False)
     with pytest.raises(StartupError, match="not a AdPlatform"):
         collect_plugins_into_registry([("none", plugin_with_platforms("meta"))], discover_entry_points=False)

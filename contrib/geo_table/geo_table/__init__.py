@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from service_core.plugin import Adapter, AdapterSettings, GeoLocator, hook
+from service_core.plugin import Adapter, AdapterSettings, GeoLocator, PluginData, PluginInfo, hook
 
 
 class TableSettings(AdapterSettings):
@@ -19,6 +19,12 @@ def _open(settings: TableSettings) -> GeoLocator:
     from geo_table.network_table import LongestPrefixNetworkTable  # noqa: PLC0415 - what takes time is imported when it is chosen
 
     return LongestPrefixNetworkTable.read_csv(settings.path, settings.delimiter)
+
+
+@hook
+def plugin_info() -> PluginInfo:
+    """The declaration: it sees the IP addresses of events, and calls no host."""
+    return PluginInfo(label="Places from a table", icon="📍", reads=(PluginData.PERSONAL_DATA,))
 
 
 @hook

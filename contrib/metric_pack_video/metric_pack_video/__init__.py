@@ -3,7 +3,13 @@
 from collections.abc import Iterable
 
 from metric_pack_video.metrics import VIDEO_DIMENSION, VIDEO_METRICS
-from service_core.plugin import Dimension, Metric, hook
+from service_core.plugin import Dimension, Metric, PluginData, PluginInfo, hook
+
+
+@hook
+def plugin_info() -> PluginInfo:
+    """The declaration: metrics computed from events."""
+    return PluginInfo(label="Video metrics", icon="▶", reads=(PluginData.EVENTS,))
 
 
 @hook

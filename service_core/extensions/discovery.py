@@ -1,0 +1,181 @@
+"""Finds the installed plugins: those of packages, and the files of the plugin folder."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Final
+
+from service_core.extensions.hooks import ENTRY_POINT_GROUP
+
+_OWN_PACKAGE: Final = "touchpoint-analytics"
+_FILE_MODULE_PREFIX: Final = "touchpoint_plugin_"
+
+
+class PluginOrigin(StrEnum):
+    """Where a plugin comes from."""
+
+    BUILT_IN = "built_in"
+    PACKAGE = "package"
+    FOLDER = "folder"
+
+
+@dataclass(frozen=True)
+class PluginSelection:
+    """The plugins that a process loads.
+
+    Attributes:
+        disabled: names of plugins that are not imported.
+        folder: folder of one-file plugins; None for none.
+        leave_out_faulty: whether a faulty plugin is left out and named, instead of stopping the start.
+    """
+
+    disabled: frozenset[str] = frozenset()
+    folder: Path | None = None
+    leave_out_faulty: bool = False
+
+
+ALL_PLUGINS: Final = PluginSelection()
+"""Every installed plugin, and no plugin folder."""
+
+
+@dataclass(frozen=True)
+class InstalledPlugin:
+    """A plugin that is installed, not imported yet.
+
+    Attributes:
+        name: name of its entry point, or of its file.
+        origin: where it comes from.
+        load: imports it.
+        package: name of its distribution, or the path of its file; empty if unknown.
+        version: version of its distribution; empty if unknown.
+        homepage: URL in the metadata of its distribution; empty for none.
+    """
+
+    name: str
+    origin: PluginOrigin
+    load: Callable[[], object]
+    package: str = ""
+    version: str = ""
+    homepage: str = ""
+
+    @property
+    def described(self) -> str:
+        """The plugin and its package, as in messages."""
+        package = " ".join(filter(None, (self.package, self.version)))
+        return f"{self.name!r} ({package})" if package else repr(self.name)
+
+
+@dataclass(frozen=True)
+class PluginFault:
+    """Why a plugin cannot be used.
+
+    Attributes:
+        plugin: the plugin.
+        message: sentences for the operator, with the package of the plugin.
+    """
+
+    plugin: InstalledPlugin
+    message: str
+
+
+def find_plugins(
+    selection: PluginSelection, given: Iterable[tuple[str, object]], *, discover_entry_points: bool
+) -> tuple[list[InstalledPlugin], list[PluginFault]]:
+    """Returns the plugins to load, and a fault for each plugin whose name another plugin has.
+
+    Args:
+        selection: which plugins are disabled, and the plugin folder.
+        given: plugins as (name, module or object); each takes the place of an entry point of its name.
+        discover_entry_points: whether to look for plugins of packages and in the plugin folder.
+    """
+    found = [
+        InstalledPlugin(name, PluginOrigin.BUILT_IN, partial(_return_given, plugin)) for name, plugin in given
+    ]
+    names_given = {plugin.name for plugin in found}
+    if discover_entry_points:
+        discovered = [*_plugins_of_packages(), *_plugins_of_folder(selection.folder)]
+        found += [plugin for plugin in discovered if plugin.name not in names_given]
+    enabled = [plugin for plugin in found if plugin.name not in selection.disabled]
+    return _separate_repeated_names(enabled)
+
+
+def _return_given(plugin: object) -> object:
+    return plugin
+
+
+def _plugins_of_packages() -> Iterator[InstalledPlugin]:
+    """Yields the plugins of installed packages by name, the built-in ones first."""
+    plugins = [_plugin_of_entry_point(point) for point in entry_points(group=ENTRY_POINT_GROUP)]
+    yield from sorted(plugins, key=lambda plugin: (plugin.origin is not PluginOrigin.BUILT_IN, plugin.name))
+
+
+def _plugin_of_entry_point(point: EntryPoint) -> InstalledPlugin:
+    if point.dist is None:
+        return InstalledPlugin(point.name, PluginOrigin.PACKAGE, point.load)
+    is_built_in = point.dist.name == _OWN_PACKAGE
+    return InstalledPlugin(
+        point.name,
+        PluginOrigin.BUILT_IN if is_built_in else PluginOrigin.PACKAGE,
+        point.load,
+        package=point.dist.name,
+        version=point.dist.version,
+        homepage="" if is_built_in else _homepage_of_metadata(point.dist.metadata.json),
+    )
+
+
+def _homepage_of_metadata(metadata: Mapping[str, str | list[str]]) -> str:
+    """Returns the URL that the metadata of a package labels as its homepage; empty for none."""
+    urls = metadata.get("project_url", [])
+    labelled = {
+        label.strip().lower(): url.strip() for label, _, url in (entry.partition(",") for entry in urls)
+    }
+    return labelled.get("homepage") or str(metadata.get("home_page", ""))
+
+
+def _plugins_of_folder(folder: Path | None) -> Iterator[InstalledPlugin]:
+    """Yields a plugin for each Python file of a folder whose name begins with no underscore."""
+    if folder is None:
+        return
+    for file in sorted(folder.glob("*.py")):
+        if not file.stem.startswith("_"):
+            yield InstalledPlugin(
+                file.stem, PluginOrigin.FOLDER, partial(_import_file, file), package=str(file)
+            )
+
+
+def _import_file(file: Path) -> object:
+    name = f"{_FILE_MODULE_PREFIX}{file.stem}"
+    specification = spec_from_file_location(name, file)
+    if specification is None or specification.loader is None:
+        raise ImportError(f"{file} is no Python file")
+    module = module_from_spec(specification)
+    sys.modules[name] = module
+    try:
+        specification.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _separate_repeated_names(
+    plugins: Iterable[InstalledPlugin],
+) -> tuple[list[InstalledPlugin], list[PluginFault]]:
+    first_by_name: dict[str, InstalledPlugin] = {}
+    faults = []
+    for plugin in plugins:
+        first = first_by_name.setdefault(plugin.name, plugin)
+        if first is not plugin:
+            faults.append(
+                PluginFault(
+                    plugin,
+                    f"Two plugins have the name {plugin.name!r}: {first.described} and {plugin.described}. "
+                    "Uninstall one of them.",
+                )
+            )
+    return list(first_by_name.values()), faults
