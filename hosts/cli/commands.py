@@ -22,6 +22,7 @@ from hosts.cli import (
     keys,
     members,
     person,
+    plugin,
     plugin_list,
     postbacks,
     quarantine,
@@ -134,6 +135,7 @@ app.add_typer(import_data.app, name="import")
 app.add_typer(keys.app, name="key")
 app.add_typer(members.app, name="member")
 app.add_typer(person.app, name="person")
+app.add_typer(plugin.app, name="plugin")
 app.add_typer(postbacks.app, name="postbacks")
 app.add_typer(quarantine.app, name="quarantine")
 app.add_typer(workspace.app, name="workspace")

@@ -6,7 +6,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from hosts.composition.load_settings import format_toml_value
-from service_core.kernel.settings import Settings, SettingsSection
+from service_core.kernel.settings import Settings
+from service_core.kernel.settings_section import SettingsSection
 
 _SECRET_PARAMETER: Final = re.compile(r"(?:^|[?&_])(?:secret|token|key|password)=")
 _SECRET_SETTINGS: Final = frozenset({"http.internal_token"})

@@ -15,7 +15,8 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from pydantic_settings.exceptions import SettingsError
 
 from service_core.kernel.errors import StartupError
-from service_core.kernel.settings import Settings, SettingsSection
+from service_core.kernel.settings import Settings
+from service_core.kernel.settings_section import SettingsSection
 
 ENVIRONMENT_PREFIX: Final = "TOUCHPOINT_"
 ENVIRONMENT_DELIMITER: Final = "__"

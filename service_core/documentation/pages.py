@@ -80,13 +80,18 @@ class Page:
         )
 
 
+def installed_docs_folder() -> Path:
+    """Returns the folder of the pages of this installation."""
+    return BUNDLED_DOCS if BUNDLED_DOCS.is_dir() else SOURCE_DOCS
+
+
 def load_pages_index_first(folder: Path | None = None) -> tuple[Page, ...]:
     """Returns all pages, the index first, then sorted by path.
 
     Args:
         folder: folder of the pages; None for those of this installation.
     """
-    root = folder or (BUNDLED_DOCS if BUNDLED_DOCS.is_dir() else SOURCE_DOCS)
+    root = folder or installed_docs_folder()
     files = (file for file in root.rglob("*.md") if file.relative_to(root).parts[0] not in _EXCLUDED_FOLDERS)
     pages = (
         Page(file.relative_to(root).with_suffix("").as_posix(), _COMMENT.sub("", file.read_text("utf-8")))
@@ -97,7 +102,7 @@ def load_pages_index_first(folder: Path | None = None) -> tuple[Page, ...]:
 
 def load_pictures(folder: Path | None = None) -> dict[str, bytes]:
     """Returns path to content of all SVG pictures; see `load_pages_index_first`."""
-    root = folder or (BUNDLED_DOCS if BUNDLED_DOCS.is_dir() else SOURCE_DOCS)
+    root = folder or installed_docs_folder()
     return {file.relative_to(root).as_posix(): file.read_bytes() for file in root.rglob("*.svg")}
 
 

@@ -5,69 +5,22 @@ overrides a line of the file. The reference page is generated from the descripti
 are part of its URL and not listed here.
 """
 
-from ipaddress import ip_network
 from typing import Annotated, Final, Literal, Self
-from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
-from service_core.kernel.listen_address import parse_listen_address
+from service_core.kernel.settings_section import (
+    HostName,
+    InternalToken,
+    ListenAddress,
+    NetworkText,
+    OptionalListenAddress,
+    PublicUrl,
+    SettingsSection,
+)
 
 AsgiServer = Literal["hypercorn", "uvicorn", "granian"]
 """ASGI servers that `touchpoint serve` can run."""
-
-
-def _validate_listen_address(address: str) -> str:
-    parse_listen_address(address)
-    return address
-
-
-def _validate_optional_listen_address(address: str) -> str:
-    return _validate_listen_address(address) if address else address
-
-
-def _validate_network(text: str) -> str:
-    try:
-        ip_network(text)
-    except ValueError:
-        raise ValueError(
-            f"{text!r} is not an IP address or network, such as 10.0.0.7 or 10.0.0.0/8"
-        ) from None
-    return text
-
-
-def _validate_public_url(url: str) -> str:
-    parts = urlsplit(url)
-    if url and (parts.scheme not in {"http", "https"} or not parts.hostname):
-        raise ValueError(f"{url!r} is not a URL of a host; write it as https://analytics.example.com")
-    return url
-
-
-def _validate_host_name(name: str) -> str:
-    if any(sign in name for sign in "/@ "):
-        raise ValueError(f"{name!r} is not a host name; write only the name, such as go.example.com")
-    return name
-
-
-def _validate_internal_token(token: str) -> str:
-    if token and (len(token) < MIN_TOKEN_LENGTH or not token.isascii()):
-        raise ValueError(f"write a token of at least {MIN_TOKEN_LENGTH} ASCII characters, or none")
-    return token
-
-
-MIN_TOKEN_LENGTH: Final = 24
-ListenAddress = Annotated[str, AfterValidator(_validate_listen_address)]
-"""``HOST:PORT``."""
-PublicUrl = Annotated[str, AfterValidator(_validate_public_url)]
-"""An http or https URL, or an empty text."""
-NetworkText = Annotated[str, AfterValidator(_validate_network)]
-"""An IP address, or a network with its prefix length."""
-
-
-class SettingsSection(BaseModel):
-    """A section of the settings file: frozen, unknown names are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class StorageSettings(SettingsSection):
@@ -174,12 +127,12 @@ class HttpSettings(SettingsSection):
 
     api: ListenAddress = Field("127.0.0.1:8080", description="Address and port of the API.")
     ingest: ListenAddress = Field("127.0.0.1:8081", description="Address and port of the ingest host.")
-    redirects: Annotated[str, AfterValidator(_validate_optional_listen_address)] = Field(
+    redirects: OptionalListenAddress = Field(
         "",
         description="Address and port that serve only redirects; empty for none. The ingest host serves redirects "
         "of the link domain in any case.",
     )
-    internal_token: Annotated[str, AfterValidator(_validate_internal_token)] = Field(
+    internal_token: InternalToken = Field(
         "",
         repr=False,
         description="Secret for internal endpoints (`X-Internal-Token`), required together with a key; at least 24 "
@@ -382,7 +335,7 @@ ANDROID_APP_PATTERN: Final = (
 class LinksSettings(SettingsSection):
     """Trackable links."""
 
-    domain: Annotated[str, AfterValidator(_validate_host_name)] = Field(
+    domain: HostName = Field(
         "",
         description="Host of redirect links, e.g. `go.example.com`; if empty, they redirect under `/l/` of the ingest host. "
         "Do not change it after links are published.",
@@ -407,7 +360,7 @@ class LinksSettings(SettingsSection):
 class MonitoringSettings(SettingsSection):
     """Metrics for operators."""
 
-    listen: Annotated[str, AfterValidator(_validate_optional_listen_address)] = Field(
+    listen: OptionalListenAddress = Field(
         "",
         description="Address and port of `/metrics`, `/health` and `/ready` for the processes of one command, e.g. "
         "`127.0.0.1:9100`; empty for none. It requires no credential: keep it private.",

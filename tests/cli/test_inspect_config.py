@@ -215,7 +215,11 @@ def list_commands(group, *path):
 
 
 COMMANDS = dict(list_commands(get_command(app)))
-COMMANDS_WITHOUT_DEPLOYMENT = {("docs",): "writes the pages of this repository"}
+COMMANDS_WITHOUT_DEPLOYMENT = {
+    ("docs",): "writes the pages of this repository",
+    ("plugin", "new"): "writes a package",
+    ("plugin", "check"): "checks a package",
+}
 """Commands without ``--config``."""
 
 

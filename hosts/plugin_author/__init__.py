@@ -1,0 +1,1 @@
+"""Tools of plugin authors: ``touchpoint plugin new`` and ``touchpoint plugin check``."""
