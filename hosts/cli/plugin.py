@@ -26,8 +26,8 @@ def create_plugin_package(
 ) -> None:
     """Make the package of a new plugin, which can be installed and passes its tests.
 
-    Kinds: revenue_provider, ad_platform, conversion_sender, attribution_model, metric_pack, resource, operation, geo,
-    limiter, mail, export_storage, rate_source.
+    Kinds: revenue_provider, ad_platform, conversion_sender, attribution_model, metric_pack, resource, operation,
+    ingest_protocol, geo, limiter, mail, export_storage, rate_source.
     """
     from hosts.plugin_author.kinds import KINDS
     from hosts.plugin_author.scaffold import write_plugin_package

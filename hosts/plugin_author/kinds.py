@@ -84,6 +84,9 @@ KINDS: Final[Mapping[str, PluginKind]] = {
         renamed={"shop_notes": "{name}"},
     ),
     "operation": PluginKind("adds an endpoint", reads=("WORKSPACES",)),
+    "ingest_protocol": PluginKind(
+        "turns requests of another product into events", reads=("EVENTS", "PERSONAL_DATA")
+    ),
     "geo": PluginKind("finds the location of an IP address", reads=("PERSONAL_DATA",)),
     "limiter": PluginKind("counts rate limits", reads=()),
     "mail": PluginKind("sends e-mail", reads=("PERSONAL_DATA",)),

@@ -73,9 +73,11 @@ def find_forbidden_imports(file: str, tree: ast.Module) -> Iterator[Finding]:
 
 
 def find_undeclared_hosts(file: str, tree: ast.Module, declared_hosts: Collection[str]) -> Iterator[Finding]:
-    """Yields each host in a URL of the source that the plugin does not declare, outside of connection pages."""
+    """Yields each host in a URL of the source that the plugin does not declare, outside of links for people."""
     links = {id(part) for node in _calls_of(tree, "ConnectionDeclaration") for part in ast.walk(node)}
-    links |= {id(part) for node in _calls_of(tree, "PluginInfo") for part in ast.walk(node)}
+    links |= {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "homepage"
+    }
     links |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in links:

@@ -4,6 +4,7 @@ import ast
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from importlib import import_module
 from itertools import groupby, pairwise
@@ -11,8 +12,10 @@ from types import ModuleType
 from typing import Any, Final
 
 from hosts.reference.markdown import format_code, render_page, render_section, render_table
+from service_core.extensions.plugin_info import API_VERSION
 
 PLUGIN_MODULE: Final = "service_core.plugin"
+_VARIADIC_PREFIXES: Final = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +26,14 @@ class ExportedName:
         package: package of the core that defines it, such as ``kernel``.
         name: the exported name.
         kind: protocol, class, exception, function, module or constant.
+        signature: its parameters, or the methods of a protocol with theirs; empty for constants and modules.
         description: first paragraph of its docstring; empty if it has none of its own.
     """
 
     package: str
     name: str
     kind: str
+    signature: str
     description: str
 
 
@@ -43,6 +48,7 @@ def exported_names_in_import_order() -> Iterator[ExportedName]:
                     package=statement.module.split(".")[1],
                     name=alias.asname or alias.name,
                     kind=_kind_of_export(value),
+                    signature=_signature_of_export(value),
                     description=_first_docstring_paragraph(statement.module, alias.name, value),
                 )
 
@@ -53,17 +59,64 @@ def render_plugin_api_page() -> str:
         render_section(
             format_code(f"service_core.{package}"),
             render_table(
-                ("name", "kind", "meaning"),
-                ((format_code(export.name), export.kind, export.description) for export in exports),
+                ("name", "kind", "parameters or methods", "meaning"),
+                (
+                    (
+                        format_code(export.name),
+                        export.kind,
+                        export.signature and format_code(export.signature),
+                        export.description,
+                    )
+                    for export in exports
+                ),
             ),
         )
         for package, exports in groupby(exported_names_in_import_order(), key=lambda export: export.package)
     ]
     intro = (
-        "Names that plugins import from `service_core.plugin`. They are stable; everything else in the core may change. "
-        "The docstring of a protocol's method states what an implementation must do."
+        f"Version {API_VERSION} of the plugin API: the names that plugins import from `service_core.plugin`. They are stable; "
+        "everything else in the core may change. A name joins in a minor version. A name that will leave, or change, is "
+        "announced in the changelog one minor version before and leaves in a major version; a plugin declares the version "
+        "it was made for with `PluginInfo.api_version`. The docstring of a protocol's method states what an "
+        "implementation must do. A parameter with `=` is optional; those after `*` are keyword-only."
     )
     return render_page("Plugin API", intro, *sections)
+
+
+def _signature_of_export(exported: Any) -> str:
+    kind = _kind_of_export(exported)
+    if kind in {"module", "constant"} or (inspect.isclass(exported) and issubclass(exported, Enum)):
+        return ""
+    if kind == "protocol":
+        methods = (
+            (name, member)
+            for name, member in vars(exported).items()
+            if inspect.isfunction(member) and not name.startswith("_")
+        )
+        return ", ".join(f"{name}{_format_parameters(member)}" for name, member in methods)
+    return _format_parameters(exported)
+
+
+def _format_parameters(function: Any) -> str:
+    """Returns the names of the parameters, without types and defaults; empty where Python does not know them."""
+    if inspect.isclass(function) and not any(
+        inspect.isfunction(getattr(function, name)) for name in ("__init__", "__new__")
+    ):
+        return ""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return ""
+    parts: list[str] = []
+    for parameter in parameters:
+        if parameter.name == "self":
+            continue
+        if parameter.kind is parameter.KEYWORD_ONLY and not any(part.startswith("*") for part in parts):
+            parts.append("*")
+        prefix = _VARIADIC_PREFIXES.get(parameter.kind, "")
+        optional = "" if parameter.default is parameter.empty else "="
+        parts.append(f"{prefix}{parameter.name}{optional}")
+    return f"({', '.join(parts)})"
 
 
 def _kind_of_export(exported: Any) -> str:
