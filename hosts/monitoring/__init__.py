@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from hosts.asgi import App
 from hosts.asgi_runner import bind_listener, listener_address, serve_until_shutdown
 from hosts.composition.adapter_wrappers import wrap_adapters
+from hosts.composition.plugin_watch import PluginCall, watch_plugins_of_other_packages
 from hosts.composition.ports import Ports
 from hosts.monitoring.canary import Canary
 from service_core.api.readiness import Probe, ReadinessChecker
@@ -40,12 +41,23 @@ def is_enabled() -> bool:
 
 
 def instrument_registry_if_enabled(registry: Registry) -> Registry:
-    """Returns the registry with its adapters instrumented."""
-    if not is_enabled():
-        return registry
-    from hosts.monitoring.instrumentation import instrument_queue_or_event_store  # noqa: PLC0415 - see above
+    """Returns the registry with its adapters instrumented.
 
-    return wrap_adapters(registry, instrument_queue_or_event_store)
+    Plugins of other packages are watched in any case: one that blocks the event loop is named in the log.
+    """
+    if not is_enabled():
+        return watch_plugins_of_other_packages(registry, _ignore_call)
+    from hosts.monitoring.instrumentation import (  # noqa: PLC0415 - see above
+        instrument_queue_or_event_store,
+        record_plugin_call,
+    )
+
+    watched = watch_plugins_of_other_packages(registry, record_plugin_call)
+    return wrap_adapters(watched, instrument_queue_or_event_store)
+
+
+def _ignore_call(_: PluginCall) -> None:
+    pass
 
 
 def instrument_event_appends_if_enabled(store: object) -> object:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from hosts.composition.adapter_wrappers import WrappedAdapter, awaitable_methods
+from hosts.composition.plugin_watch import PluginCall
 from hosts.composition.ports import PORTS
 from hosts.monitoring import prometheus_metrics
 from service_core.ingestion.ports import EnqueueResult, EventStore
@@ -23,6 +24,13 @@ def instrument_queue_or_event_store(port: str, adapter: Any) -> Any:
     watches = _WRAPPERS.get(port, {})
     methods = {name: around(getattr(adapter, name), name) for name, around in watches.items()}
     return WrappedAdapter(adapter, methods) if methods else adapter
+
+
+def record_plugin_call(call: PluginCall) -> None:
+    """Counts and times a call of a plugin of another package."""
+    prometheus_metrics.PLUGIN_CALL_SECONDS.labels(call.plugin, call.method).observe(call.seconds)
+    if call.is_fault:
+        prometheus_metrics.PLUGIN_FAULTS.labels(call.plugin, call.method).inc()
 
 
 def instrument_event_appends(store: Any) -> Any:

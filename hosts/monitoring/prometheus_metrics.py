@@ -40,6 +40,14 @@ READ_SECONDS: Final = Histogram(
 READ_ERRORS: Final = Counter(
     "touchpoint_store_read_faults", "Questions the event store did not answer.", ["read", "fault"]
 )
+PLUGIN_CALL_SECONDS: Final = Histogram(
+    "touchpoint_plugin_call_seconds", "One call of a plugin of another package.", ["plugin", "method"],
+    buckets=_FAST_BUCKETS,
+)  # fmt: skip
+PLUGIN_FAULTS: Final = Counter(
+    "touchpoint_plugin_faults", "Calls of a plugin of another package that raised an undeclared exception.",
+    ["plugin", "method"],
+)  # fmt: skip
 EXPORT_JOBS: Final = Gauge(
     "touchpoint_exports", "Export jobs by state.", ["status"], multiprocess_mode="mostrecent"
 )
