@@ -66,7 +66,7 @@ def watch_plugins_of_other_packages(registry: Registry, observe: Observe) -> Reg
         else adapter
         for key, adapter in registry.adapters.items()
     }
-    providers = {
+    providers: dict[str, Any] = {
         kind: MappingProxyType(
             {id_: _watch_value(registry, kind, id_, value, observe) for id_, value in values.items()}
         )
