@@ -11,6 +11,8 @@ from itertools import groupby, pairwise
 from types import ModuleType
 from typing import Any, Final
 
+from pydantic import BaseModel
+
 from hosts.reference.markdown import format_code, render_page, render_section, render_table
 from service_core.extensions.plugin_info import API_VERSION
 
@@ -102,6 +104,11 @@ def _signature_of_export(exported: Any) -> str:
 
 def _format_parameters(function: Any) -> str:
     """Returns the names of the parameters, without types and defaults; empty where Python does not know them."""
+    if inspect.isclass(function) and issubclass(function, BaseModel):
+        fields = (
+            f"{name}{'' if field.is_required() else '='}" for name, field in function.model_fields.items()
+        )
+        return f"({', '.join(('*', *fields))})" if function.model_fields else "()"
     if inspect.isclass(function) and not any(
         inspect.isfunction(getattr(function, name)) for name in ("__init__", "__new__")
     ):
