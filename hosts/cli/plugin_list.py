@@ -1,7 +1,7 @@
 """``touchpoint plugins``: installed plugins with their packages, what they provide, and their faults."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from service_core.extensions.discovery import PluginFault
     from service_core.extensions.plugin_values import LoadedPlugin
     from service_core.extensions.registry import Registry
     from service_core.kernel.settings import Settings
@@ -27,6 +26,7 @@ def list_plugins(config: ConfigFile = DEFAULT_CONFIG, as_json: AsJson = False) -
     """
     from hosts.composition.compose import load_registry_of_deployment
     from hosts.composition.load_settings import load_settings_with_environment, settings_folder
+    from hosts.composition.plugin_descriptions import describe_plugins
 
     settings = _load_settings_if_named_or_there(config)
     registry = load_registry_of_deployment(
@@ -39,18 +39,6 @@ def list_plugins(config: ConfigFile = DEFAULT_CONFIG, as_json: AsJson = False) -
         return
     _print_tables(registry, settings)
     print_plugin_faults(registry)
-
-
-def describe_plugins(registry: "Registry") -> dict[str, Any]:
-    """Returns the JSON object of ``touchpoint plugins --json``."""
-    from service_core.extensions.plugin_info import API_VERSION
-
-    return {
-        "api_version": API_VERSION,
-        "plugins": [_describe_plugin(plugin) for plugin in registry.loaded_plugins],
-        "disabled": sorted(registry.disabled),
-        "faults": [_describe_fault(fault) for fault in registry.faults],
-    }
 
 
 def print_plugin_faults(registry: "Registry") -> None:
@@ -87,32 +75,6 @@ def _load_settings_if_named_or_there(config: "Path") -> "Settings | None":
     from hosts.composition.load_settings import load_settings_with_environment
 
     return load_settings_with_environment(config) if config.exists() or config != DEFAULT_CONFIG else None
-
-
-def _describe_plugin(plugin: "LoadedPlugin") -> dict[str, Any]:
-    return {
-        "name": plugin.installed.name,
-        "label": plugin.label,
-        "icon": plugin.info.icon,
-        "package": plugin.installed.package,
-        "version": plugin.version,
-        "origin": plugin.installed.origin.value,
-        "homepage": plugin.homepage,
-        "api_version": plugin.info.api_version,
-        "hosts": list(plugin.info.hosts),
-        "reads": [kind.value for kind in plugin.info.reads],
-        "settings": sorted(plugin.info.settings.model_fields) if plugin.info.settings is not None else [],
-        "provides": {hook: list(ids) for hook, ids in plugin.provided_ids.items()},
-    }
-
-
-def _describe_fault(fault: "PluginFault") -> dict[str, str]:
-    return {
-        "plugin": fault.plugin.name,
-        "package": fault.plugin.package,
-        "version": fault.plugin.version,
-        "message": fault.message,
-    }
 
 
 def _print_tables(registry: "Registry", settings: "Settings | None") -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-from hosts.plugin_author.report import Level, PluginReport, RuleResult
-from hosts.plugin_author.run_tests import KitTest, run_tests_offline
+from hosts.plugin_author.report import KitTest, Level, PluginReport, RuleResult
+from hosts.plugin_author.run_tests import run_tests_offline
 from hosts.plugin_author.source_rules import (
     Finding,
     find_blocking_calls,

@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from hosts.cli.plugin_list import describe_plugins
+from hosts.composition.plugin_descriptions import describe_plugins
 from service_core import builtin
 from service_core.extensions.discovery import PluginSelection
 from service_core.extensions.registry import Registry, collect_plugins_into_registry

@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from service_core.extensions.plugin_info import API_VERSION
-
-if TYPE_CHECKING:
-    from hosts.plugin_author.run_tests import KitTest
 
 
 class Level(StrEnum):
@@ -42,6 +39,25 @@ class RuleResult:
 
 
 @dataclass(frozen=True)
+class KitTest:
+    """A test that ran.
+
+    Attributes:
+        name: its class and function.
+        promise: first line of its docstring; empty for none.
+        kit: the kit it comes from; empty for a test of the plugin itself.
+        passed: whether it passed.
+        seconds: how long it took.
+    """
+
+    name: str
+    promise: str
+    kit: str
+    passed: bool
+    seconds: float
+
+
+@dataclass(frozen=True)
 class PluginReport:
     """What was checked of a plugin, and how it went.
 
@@ -55,7 +71,7 @@ class PluginReport:
     name: str
     declared: Mapping[str, Any]
     results: tuple[RuleResult, ...]
-    tests: "tuple[KitTest, ...]"
+    tests: tuple[KitTest, ...]
 
     @property
     def level(self) -> Level | None:

@@ -5,35 +5,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from hosts.plugin_author.report import Level, RuleResult
+from hosts.plugin_author.report import KitTest, Level, RuleResult
 
 _TESTS_SECONDS: Final = 300
 _LAST_LINES: Final = 15
-
-
-@dataclass(frozen=True)
-class KitTest:
-    """A test that ran.
-
-    Attributes:
-        name: its class and function.
-        promise: first line of its docstring; empty for none.
-        kit: the kit it comes from; empty for a test of the plugin itself.
-        passed: whether it passed.
-        seconds: how long it took.
-    """
-
-    name: str
-    promise: str
-    kit: str
-    passed: bool
-    seconds: float
 
 
 def run_tests_offline(
