@@ -88,6 +88,7 @@ async def test_lists_and_searches_show_nothing_of_another_workspace(
         "steps": "a,b",
         "metrics": ["visitors"],
         "metric": "visitors",
+        "experiment": "checkout",
     }
     known |= {"date_range": {"preset": "last_30_days"}, "type": "events", "step": 1, "start": "/"}
     known["plan"] = {name: known[name] for name in ("metrics", "date_range")}
