@@ -47,26 +47,26 @@ async def account(deployment):
 
 
 async def register_passkey(passkey_sign_in, account, device):
-    asked = json.loads(await passkey_sign_in.registration_options(account, PASSWORD, BROWSER))
-    made = device.create_credential(asked)
+    request = json.loads(await passkey_sign_in.registration_options(account, PASSWORD, BROWSER))
+    made = device.create_credential(request)
     attested = RegistrationResponse(
         base64url_decode(made["client_data"]), base64url_decode(made["attestation"]), frozenset({"usb"})
     )
     return await passkey_sign_in.verify_and_add_passkey(
-        account, " Key ", asked["challenge"], attested, BROWSER
+        account, " Key ", request["challenge"], attested, BROWSER
     )
 
 
 async def sign_in_with_passkey(passkey_sign_in, device, browser=BROWSER):
-    asked = json.loads(await passkey_sign_in.authentication_options(browser))
-    signed = device.sign_challenge(asked)
+    request = json.loads(await passkey_sign_in.authentication_options(browser))
+    signed = device.sign_challenge(request)
     asserted = AuthenticationResponse(
         **{
             field.name: base64url_decode(signed[FORM_NAMES.get(field.name, field.name)])
             for field in fields(AuthenticationResponse)
         }
     )
-    return await passkey_sign_in.sign_in_with_passkey(asked["challenge"], asserted, browser)
+    return await passkey_sign_in.sign_in_with_passkey(request["challenge"], asserted, browser)
 
 
 async def test_passkey_opens_a_session_until_it_is_removed(deployment, passkey_sign_in, account, clock):
@@ -95,8 +95,8 @@ async def test_passkey_opens_a_session_until_it_is_removed(deployment, passkey_s
 async def test_passkey_challenge_is_bound_to_one_browser(passkey_sign_in, account):
     device = SoftwareAuthenticator()
     await register_passkey(passkey_sign_in, account, device)
-    asked = json.loads(await passkey_sign_in.authentication_options(BROWSER))
-    signed = device.sign_challenge(asked)
+    request = json.loads(await passkey_sign_in.authentication_options(BROWSER))
+    signed = device.sign_challenge(request)
     asserted = AuthenticationResponse(
         **{
             field.name: base64url_decode(signed[FORM_NAMES.get(field.name, field.name)])
@@ -105,7 +105,7 @@ async def test_passkey_challenge_is_bound_to_one_browser(passkey_sign_in, accoun
     )
     for browser in (replace(BROWSER, secret=new_token()), BROWSER):
         with pytest.raises(Unauthorized):
-            await passkey_sign_in.sign_in_with_passkey(asked["challenge"], asserted, browser)
+            await passkey_sign_in.sign_in_with_passkey(request["challenge"], asserted, browser)
 
 
 async def test_passkey_challenges_are_limited_to_30_per_15_minutes_and_client(passkey_sign_in, clock):

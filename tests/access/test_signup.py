@@ -116,7 +116,7 @@ async def test_twenty_concurrent_payment_notices_create_one_workspace(two_deploy
         )
 
     won = await asyncio.gather(
-        *(told for deployment in (one, other) * 5 for told in (deployment.pay(applied), poll(deployment)))
+        *(result for deployment in (one, other) * 5 for result in (deployment.pay(applied), poll(deployment)))
     )
     assert won.count(True) == 1
     (workspace,) = await one.store.credentials.list_workspaces()

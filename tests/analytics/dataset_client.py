@@ -26,8 +26,8 @@ class DatasetClient:
     async def query(self, **plan):
         return await self.post("/query", {"date_range": self.range, **plan})
 
-    async def values(self, *metrics, **asked):
-        answer = await self.post("/metrics", {"metrics": list(metrics), "date_range": self.range, **asked})
+    async def values(self, *metrics, **fields):
+        answer = await self.post("/metrics", {"metrics": list(metrics), "date_range": self.range, **fields})
         return {value["id"]: value["value"] for value in answer["metrics"]}
 
     async def attribution(self, **parameters):

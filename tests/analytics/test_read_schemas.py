@@ -47,12 +47,12 @@ def required_parameters(read):
 
 
 def test_some_reads_need_parameters_and_others_have_a_default():
-    asked = {path: required_parameters(read) for path, read in READS.items()}
-    assert asked["/overview"] == asked["/users"] == asked["/ledger"] == {"start_date", "end_date"}
-    assert asked["/funnel"] == {"steps"}
-    assert asked["/dimension-values"] == {"dimension"}
-    assert asked["/search"] == asked["/docs/search"] == {"q"}
-    assert asked["/retention"] == asked["/ltv"] == asked["/events/properties"] == set()
+    request = {path: required_parameters(read) for path, read in READS.items()}
+    assert request["/overview"] == request["/users"] == request["/ledger"] == {"start_date", "end_date"}
+    assert request["/funnel"] == {"steps"}
+    assert request["/dimension-values"] == {"dimension"}
+    assert request["/search"] == request["/docs/search"] == {"q"}
+    assert request["/retention"] == request["/ltv"] == request["/events/properties"] == set()
 
 
 async def test_read_needs_its_required_parameters(workspace_client):

@@ -228,7 +228,7 @@ class Unlinked:
 
 
 async def test_tags_count_the_visitors_that_carried_them(caller, metric_queries, store, queue):
-    asked = {
+    parameters = {
         "caller": caller,
         "aggregate_reader": store,
         "queue": queue,
@@ -236,7 +236,7 @@ async def test_tags_count_the_visitors_that_carried_them(caller, metric_queries,
         "queries": metric_queries,
     }
     answer = json_default(
-        await get_tags(parse_query_parameters_leniently(LinkTagsQuery, DAYS.items()), **asked)
+        await get_tags(parse_query_parameters_leniently(LinkTagsQuery, DAYS.items()), **parameters)
     )
     assert answer["data"] == [
         {"tag": "k7m2q9xa", "count": 1, "percentage": 100.0, "source": "partner.example", "link_id": None,

@@ -84,8 +84,8 @@ async def test_purchases_are_counted_by_name_regardless_of_conversion_events(wor
     ):
         await workspace_client.follows(rules)
         for buckets in ({}, {"interval": "day"}, {"dimensions": ["channel"]}):
-            asked = {"metrics": ["purchases", "conversions"], "date_range": RANGE, **buckets}
-            answer = await workspace_client.post("/query", asked)
+            parameters = {"metrics": ["purchases", "conversions"], "date_range": RANGE, **buckets}
+            answer = await workspace_client.post("/query", parameters)
             assert list(answer["totals"].values()) == [1, converted]
             assert sum(row["purchases"] for row in answer["rows"]) == 1
 

@@ -225,7 +225,7 @@ async def secrets_shown_once(deployment, capfd):
 async def test_secrets_are_absent_from_store_log_and_later_responses(deployment, tmp_path, capfd, caplog):
     with caplog.at_level(logging.DEBUG):
         secrets = await secrets_shown_once(deployment, capfd)
-        asked = [
+        requests = [
             await deployment.ask("GET", path, token)
             for path in (
                 "/v1/workspace",
@@ -246,7 +246,7 @@ async def test_secrets_are_absent_from_store_log_and_later_responses(deployment,
     kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert sha256_hex(secrets["collected"]).encode() in kept
     written = capfd.readouterr()
-    said = repr([answer.json for answer in asked]) + caplog.text + written.out + written.err
+    result = repr([answer.json for answer in requests]) + caplog.text + written.out + written.err
     for name, secret in secrets.items():
         assert secret.encode() not in kept, name
-        assert secret not in said, name
+        assert secret not in result, name

@@ -209,11 +209,11 @@ def expected_status(access, kind):
 
 def classify_response(response):
     """What an answer says about the credential: 401, 403 with its code, or nothing against it."""
-    said = orjson.loads(response.body) if response.status in {401, 403} else {}
+    result = orjson.loads(response.body) if response.status in {401, 403} else {}
     if response.status == 401:
         return "401"
-    if said.get("code") in {"insufficient_scope", "oauth_required", "internal_credential_required"}:
-        return " ".join(filter(None, ["403", said["code"], said.get("required_scope")]))
+    if result.get("code") in {"insufficient_scope", "oauth_required", "internal_credential_required"}:
+        return " ".join(filter(None, ["403", result["code"], result.get("required_scope")]))
     return "open"
 
 

@@ -108,9 +108,9 @@ class RequestGenerator:
         for name, field in operation.path_model.model_fields.items() if operation.path_model else ():
             path = path.replace(f"{{{name}}}", quote(str(self.value(field.annotation)), safe="") or "x")
         query = self.fields(operation.query, 0.35) if operation.query else {}
-        told = {name: self.written(value) for name, value in query.items()}
+        values = {name: self.written(value) for name, value in query.items()}
         body = json.dumps(self.value(operation.body)).encode() if operation.body else b""
-        return ApiRequest(operation.method, f"/v1{path}", urlencode(told), headers, body)
+        return ApiRequest(operation.method, f"/v1{path}", urlencode(values), headers, body)
 
 
 @pytest.fixture

@@ -141,8 +141,8 @@ async def test_key_request_of_another_credential_is_not_found(deployment):
         "signup_secret"
     ]
     for credential in (other, await deployment.token(), signup):
-        for asked in (path, f"/v1/keys/requests/{new_id()}", "/v1/keys/requests/nothing"):
-            answer = await deployment.ask("GET", asked, credential)
+        for request in (path, f"/v1/keys/requests/{new_id()}", "/v1/keys/requests/nothing"):
+            answer = await deployment.ask("GET", request, credential)
             assert (answer.status, answer.json) == (404, {"error": "Not found"})
     assert (await deployment.ask("GET", path)).status == 401
 
@@ -178,12 +178,12 @@ async def test_invalid_key_request_returns_400_without_dry_run_fields(deployment
 
 async def test_identical_retry_with_an_idempotency_key_is_replayed_byte_for_byte(deployment):
     body = {"name": "x", "scopes": ["service:read"]}
-    asked = [
+    requests = [
         await deployment.ask("POST", "/v1/keys/requests", deployment.agent, sent, idempotency_key="retry-1")
         for sent in (body, dict(reversed(body.items())), body | {"name": "y"})
     ]
-    assert asked[0].json == asked[1].json != asked[2].json
-    assert [answer.headers.get("Idempotent-Replay") for answer in asked] == [None, "true", None]
+    assert requests[0].json == requests[1].json != requests[2].json
+    assert [answer.headers.get("Idempotent-Replay") for answer in requests] == [None, "true", None]
     long = await deployment.ask(
         "POST", "/v1/keys/requests", deployment.agent, body, idempotency_key="k" * 256
     )

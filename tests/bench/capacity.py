@@ -123,10 +123,10 @@ def write_events(writer: StatementRunner, first: int, last: int, whole: int) -> 
     columns = []
     for c in EVENTS.columns:
         text = _REPORTED_TOUCHES.get(c.name) or EVENT_EXPRESSIONS.get(c.name, "NULL")
-        for said, instead in _CLICKHOUSE_FUNCTIONS.items():
-            text = text.replace(said, instead)
+        for result, instead in _CLICKHOUSE_FUNCTIONS.items():
+            text = text.replace(result, instead)
         columns.append(f"CAST({text} AS {ddl.clickhouse_column_type(EVENTS, c)}) AS {c.name}")
-    told = {
+    values = {
         "columns": ", ".join(columns),
         "per": PER_SESSION,
         "start": f"{START:%Y-%m-%d}",
@@ -135,7 +135,7 @@ def write_events(writer: StatementRunner, first: int, last: int, whole: int) -> 
     for at in range(first, last, SLICE):
         count = (min(at + SLICE, last) - at) // PER_SESSION
         writer.execute_text(
-            _HISTORY.format(**told, sessions=whole // PER_SESSION, first=at // PER_SESSION, count=count)
+            _HISTORY.format(**values, sessions=whole // PER_SESSION, first=at // PER_SESSION, count=count)
         )
         _write_derived_tables(writer)
     for w in range(1, 11):

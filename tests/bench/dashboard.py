@@ -43,9 +43,12 @@ def panel_requests(days: int) -> dict[str, ApiRequest]:
     """Returns the nine requests of the dashboard."""
     first, last = END - timedelta(days=days), END - timedelta(days=1)
     dates = f"start_date={first:%Y-%m-%d}&end_date={last:%Y-%m-%d}"
-    asked = {"from": f"{first:%Y-%m-%d}", "to": f"{last:%Y-%m-%d}"}
-    numbers = {"metrics": ["bounce_rate", "avg_session_duration", "pages_per_session"], "date_range": asked}
-    channels = {"metrics": ["visitors", "conversions"], "dimensions": ["channel"], "date_range": asked}
+    parameters = {"from": f"{first:%Y-%m-%d}", "to": f"{last:%Y-%m-%d}"}
+    numbers = {
+        "metrics": ["bounce_rate", "avg_session_duration", "pages_per_session"],
+        "date_range": parameters,
+    }
+    channels = {"metrics": ["visitors", "conversions"], "dimensions": ["channel"], "date_range": parameters}
     return {
         "overview": ApiRequest("GET", "/v1/overview", dates),
         "referrers": ApiRequest("GET", "/v1/traffic", dates),
@@ -113,21 +116,21 @@ async def compare_runs(
     service: Service, key: str, days: int, rounds: int, watch: EngineTimer, console: Console
 ) -> None:
     """Request each panel alone and all together, in rounds; print the medians."""
-    asked = panel_requests(days)
-    alone: dict[str, list[float]] = {name: [] for name in asked}
-    inside: dict[str, list[float]] = {name: [] for name in asked}
+    received_request = panel_requests(days)
+    alone: dict[str, list[float]] = {name: [] for name in received_request}
+    inside: dict[str, list[float]] = {name: [] for name in received_request}
     bursts, work = [], []
     for _ in range(rounds):
-        for name, request in asked.items():
+        for name, request in received_request.items():
             watch.seconds = 0.0
             alone[name].append(await send_request(service, request, key))
             inside[name].append(watch.seconds)
         started, worked = time.perf_counter(), time.process_time()
-        await asyncio.gather(*(send_request(service, request, key) for request in asked.values()))
+        await asyncio.gather(*(send_request(service, request, key) for request in received_request.values()))
         bursts.append(time.perf_counter() - started)
         work.append(time.process_time() - worked)
     table = Table("panel", "alone ms", "engine ms", title=f"nine panels over {days} days")
-    for name in asked:
+    for name in received_request:
         table.add_row(name, f"{median(alone[name]) * 1000:.1f}", f"{median(inside[name]) * 1000:.1f}")
     engine = sum(median(values) for values in inside.values())
     burst, peer = median(bursts), PEER_SECONDS[days]

@@ -119,13 +119,13 @@ class LoadGenerator:
         for _ in range(CONNECTIONS):
             _, protocol = await loop.create_connection(Connection, host, int(port))
             self.free.put_nowait(protocol)
-        start, asked = time.perf_counter() + 0.1, []
+        start, request = time.perf_counter() + 0.1, []
         for n in range(int(rate * seconds)):
             due = start + n / rate
             if (wait := due - time.perf_counter()) > 0:
                 await asyncio.sleep(wait)
-            asked.append(asyncio.create_task(self._follow(due)))
-        await asyncio.wait(asked, timeout=PATIENCE_SECONDS)
+            request.append(asyncio.create_task(self._follow(due)))
+        await asyncio.wait(request, timeout=PATIENCE_SECONDS)
 
     async def _follow(self, due: float) -> None:
         head = (

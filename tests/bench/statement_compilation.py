@@ -60,12 +60,12 @@ def read_request(path: str, **parameters: Any) -> RequestFactory:
     return of
 
 
-def query_request(*metrics: str, by: tuple[str, ...] = (), **said: Any) -> RequestFactory:
+def query_request(*metrics: str, by: tuple[str, ...] = (), **fields: Any) -> RequestFactory:
     """Returns a request of the query endpoint."""
 
     def of(first: date, last: date) -> ApiRequest:
-        asked = {"from": f"{first}", "to": f"{last}"}
-        plan = {"metrics": metrics, "dimensions": by, "date_range": asked, **said}
+        parameters = {"from": f"{first}", "to": f"{last}"}
+        plan = {"metrics": metrics, "dimensions": by, "date_range": parameters, **fields}
         return ApiRequest("POST", "/v1/query", body=json.dumps(plan).encode())
 
     return of
@@ -75,8 +75,8 @@ def metric_request(id_: str) -> RequestFactory:
     """Returns a request of one metric."""
 
     def of(first: date, last: date) -> ApiRequest:
-        asked = {"metrics": [id_], "start_date": f"{first}", "end_date": f"{last}"}
-        return ApiRequest("POST", "/v1/metrics", body=json.dumps(asked).encode())
+        parameters = {"metrics": [id_], "start_date": f"{first}", "end_date": f"{last}"}
+        return ApiRequest("POST", "/v1/metrics", body=json.dumps(parameters).encode())
 
     return of
 
@@ -302,17 +302,17 @@ async def main(folder: Path, rounds: int, *, every: bool) -> None:
                 for atom in list_base_measures(one.measure)
             )
         }
-        for title, asked in (
+        for title, request in (
             ("metrics alone", alone),
             ("beside others", COMPANION_METRICS),
             ("reads", READS),
         ):
-            costs = [await measure_cost(bench, name, of, rounds) for name, of in asked.items()]
+            costs = [await measure_cost(bench, name, of, rounds) for name, of in request.items()]
             print_costs(
                 console,
                 f"planning of {title}, CPU ms; target {TARGET_MS:.0f} a question",
                 costs,
-                every=every or asked is not alone,
+                every=every or request is not alone,
             )
 
 

@@ -54,9 +54,9 @@ async def test_one_of_50_identical_requests_to_two_processes_is_executed(clients
         api_client.once("k", {"note": {}}) for api_client in clients_of_two_processes for _ in range(25)
     ]
     found = await asyncio.gather(*(sender.create() for sender in senders), return_exceptions=True)
-    told = count_outcomes(found)
-    told.pop("idempotency_in_progress", None)
-    assert len(told) == 1
+    result = count_outcomes(found)
+    result.pop("idempotency_in_progress", None)
+    assert len(result) == 1
     assert len(await clients_of_two_processes[0].notes()) == 1
 
 
@@ -66,14 +66,14 @@ async def test_one_of_20_undos_by_two_processes_succeeds(clients_of_two_processe
     changed = await one.update(made.data["id"], text="final")
     other.later(minutes=1)
     undos = (api_client.undo(changed.audit_id) for api_client in (one, other) * 10)
-    told = count_outcomes(await asyncio.gather(*undos, return_exceptions=True))
-    assert told.pop("already_undone") == 19
-    assert list(told.values()) == [1]
+    result = count_outcomes(await asyncio.gather(*undos, return_exceptions=True))
+    assert result.pop("already_undone") == 19
+    assert list(result.values()) == [1]
     assert [note["text"] for note in await other.notes()] == ["draft"]
 
 
 async def test_one_of_20_creates_with_one_name_by_two_processes_succeeds(clients_of_two_processes):
     made = (api_client.create("Plan") for api_client in clients_of_two_processes for _ in range(10))
-    told = count_outcomes(await asyncio.gather(*made, return_exceptions=True))
-    assert told.pop("slug_taken") == 19
-    assert len(told) == len(await clients_of_two_processes[0].notes()) == 1
+    result = count_outcomes(await asyncio.gather(*made, return_exceptions=True))
+    assert result.pop("slug_taken") == 19
+    assert len(result) == len(await clients_of_two_processes[0].notes()) == 1

@@ -176,7 +176,7 @@ async def test_audit_log_filters_by_type_resource_actor_and_time(api_client):
     since = api_client.caller.now + timedelta(milliseconds=1)
     second = await api_client.create("Two")
     until = api_client.caller.now
-    asked = [
+    requests = [
         ({"resource_id": UUID(first.data["id"])}, [first]),
         ({"resource_type": "note"}, [second, first]),
         ({"resource_type": "other"}, []),
@@ -185,7 +185,7 @@ async def test_audit_log_filters_by_type_resource_actor_and_time(api_client):
         ({"since": since}, [second]),
     ]
     async with api_client.writes.transactions.read(api_client.caller.workspace.id) as unit:
-        for question, expected in asked:
+        for question, expected in requests:
             found = await unit.audit.list_entries(AuditFilter(until=until, **question), 10, 0)
             assert [entry.id for entry in found] == [envelope.audit_id for envelope in expected]
         assert [e.id for e in await unit.audit.list_entries(AuditFilter(until=until), 1, 1)] == [

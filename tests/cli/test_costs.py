@@ -36,8 +36,8 @@ def import_costs(touchpoint, deployment, tmp_path):
 
 
 def test_file_is_validated_imported_and_imported_again(import_costs):
-    told = import_costs(GOOD, "--from", "2026-07-01", "--currency", "eur", "--check").output
-    assert "2 rows are good; nothing was changed." in told
+    result = import_costs(GOOD, "--from", "2026-07-01", "--currency", "eur", "--check").output
+    assert "2 rows are good; nothing was changed." in result
     assert import_costs.kept() == []
     for _ in range(2):
         assert (
@@ -50,9 +50,9 @@ def test_file_is_validated_imported_and_imported_again(import_costs):
 
 
 def test_rejected_rows_are_shown_and_nothing_is_imported(import_costs):
-    told = import_costs(GOOD + "MUG,,-1,,2026-06-01\n", code=1).output.split()
-    assert told[:6] == ["row", "reason", "1", "invalid_date", "3", "negative_cost"]
-    assert " ".join(told[6:]) == "2 of 3 rows are rejected; nothing was changed."
+    result = import_costs(GOOD + "MUG,,-1,,2026-06-01\n", code=1).output.split()
+    assert result[:6] == ["row", "reason", "1", "invalid_date", "3", "negative_cost"]
+    assert " ".join(result[6:]) == "2 of 3 rows are rejected; nothing was changed."
     assert import_costs.kept() == []
 
 

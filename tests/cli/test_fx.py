@@ -7,9 +7,9 @@ def test_stored_exchange_rates_are_printed_after_a_sync(touchpoint, deployment, 
         touchpoint("fx", "--config", config, code=1).output.split()
     )
     (tmp_path / "rates.csv").write_text("Date,USD,GBP\n2026-07-07,1.08,0.85\n2026-07-06,1.07,0.86\n")
-    asked = {"TOUCHPOINT_FX__RATES": f"rates:///{tmp_path}/rates.csv"}
-    told = touchpoint("fx", "--read", "--config", config, **asked).output
-    assert told.startswith("2 currencies from 2026-07-06 to 2026-07-07, read at ")
+    parameters = {"TOUCHPOINT_FX__RATES": f"rates:///{tmp_path}/rates.csv"}
+    result = touchpoint("fx", "--read", "--config", config, **parameters).output
+    assert result.startswith("2 currencies from 2026-07-06 to 2026-07-07, read at ")
     (tmp_path / "rates.csv").unlink()
-    assert touchpoint("fx", "--config", config, **asked).output == told
-    assert "cannot be read" in touchpoint("fx", "--read", "--config", config, code=2, **asked).output
+    assert touchpoint("fx", "--config", config, **parameters).output == result
+    assert "cannot be read" in touchpoint("fx", "--read", "--config", config, code=2, **parameters).output

@@ -42,10 +42,10 @@ def test_person_erased_after_a_backup_is_erased_again_in_the_restored_deployment
     assert "device-ada" not in tombstones
     (tmp_path / "tombstones").write_text(tombstones)
     restored = tmp_path / "restored"
-    said = touchpoint(
+    result = touchpoint(
         "restore", tmp_path / "backup.tar", restored, "--tombstones", tmp_path / "tombstones"
     ).stdout
-    assert "1 persons" in said
+    assert "1 persons" in result
     new = "--config", restored / "touchpoint.toml"
     assert stored_events(touchpoint, "user-ada", new) == 1
     touchpoint("person", "erase", "nobody-else", "--yes", "--now", *new)

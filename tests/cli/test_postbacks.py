@@ -75,9 +75,9 @@ def test_postbacks_are_printed_as_json_by_status(touchpoint, config):
     (line,) = touchpoint(
         "postbacks", "list", "--json", "--status", "skipped", "--config", config
     ).stdout.splitlines()
-    told = json.loads(line)
-    assert (told["event_id"], told["reason"], told["next_attempt_at"]) == ("e2", "too_old", None)
-    assert "user_agent" not in told
+    result = json.loads(line)
+    assert (result["event_id"], result["reason"], result["next_attempt_at"]) == ("e2", "too_old", None)
+    assert "user_agent" not in result
 
 
 def test_empty_postback_list_prints_a_hint(touchpoint, deployment):

@@ -158,7 +158,7 @@ async def test_second_run_at_the_same_time_is_refused_and_names_the_process(open
     assert await reenrich_workspace(ports, workspace, requests) == 3
     assert len(refusals) == 3
     assert all(
-        f"by process {os.getpid()} on {socket.gethostname()} at the moment" in told for told in refusals
+        f"by process {os.getpid()} on {socket.gethostname()} at the moment" in result for result in refusals
     )
     monkeypatch.undo()
     assert await reenrich_workspace(ports, workspace, requests) == 0

@@ -49,13 +49,13 @@ def test_status_of_a_stopped_deployment(touchpoint, stopped):
 def test_doctor_names_each_problem_with_its_command(touchpoint, stopped):
     config = "--config", stopped["config"]
     touchpoint("connection", "add", "meta", "--status", "error", "--error", "The token expired", *config)
-    said = touchpoint("doctor", *config, code=1).stdout
+    result = touchpoint("doctor", *config, code=1).stdout
     for problem, remedy in (
         ("Nothing answers at 127.0.0.1:9.", "touchpoint serve --config"),
         (f"Nobody owns the workspace {stopped['workspace_id']}", "touchpoint member add EMAIL --role owner"),
         ("The connection meta", "touchpoint connection add meta"),
     ):
-        assert said.index(problem) < said.index(remedy)
+        assert result.index(problem) < result.index(remedy)
     touchpoint("member", "add", "ann@example.com", "--role", "owner", *config)
     touchpoint("connection", "remove", "meta", *config)
     assert touchpoint("doctor", *config, code=1).stdout.splitlines()[0] == "Nothing answers at 127.0.0.1:9."
@@ -67,9 +67,9 @@ def test_doctor_names_a_store_that_cannot_be_used(touchpoint, stopped):
         beside.unlink()
     with closing(sqlite3.connect(spool)) as connection:
         connection.execute("PRAGMA user_version = 99")
-    said = touchpoint("doctor", "--config", stopped["config"], code=1).stdout
-    assert "ingest.queue cannot be used" in said
-    assert "touchpoint config check" in said
+    result = touchpoint("doctor", "--config", stopped["config"], code=1).stdout
+    assert "ingest.queue cannot be used" in result
+    assert "touchpoint config check" in result
 
 
 @pytest.mark.timeout(200)

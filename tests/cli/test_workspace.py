@@ -234,8 +234,8 @@ def test_deleted_workspace_leaves_nothing_and_others_stay(touchpoint, deployment
     refused = touchpoint("workspace", "delete", cafe, *config, typed="other\n", code=2)
     assert "nothing was deleted" in refused.stderr
     assert asyncio.run(_workspaces_with_events(file, ids)) == {kept, cafe}
-    told = touchpoint("workspace", "delete", cafe, *config, typed=f"{cafe}\n").stdout
-    assert f"Cafe ({cafe}) is deleted, with 1 events." in told
+    result = touchpoint("workspace", "delete", cafe, *config, typed=f"{cafe}\n").stdout
+    assert f"Cafe ({cafe}) is deleted, with 1 events." in result
     assert asyncio.run(_workspaces_with_events(file, ids)) == {kept}
     assert json.loads(touchpoint("workspace", "show", *config).stdout)["workspace"] == kept
     with closing(sqlite3.connect(file.with_name("workspace.db"))) as connection:

@@ -107,8 +107,8 @@ async def test_third_party_spend_is_queried_by_alias_and_level_name(webhook_clie
 
 async def test_commerce_metrics_include_the_freshness_of_third_party_spend(webhook_client, workspace_client):
     await save_third_party_spend(workspace_client)
-    asked = {"start_date": "2026-07-01T00:00:00Z", "end_date": "2026-07-08T00:00:00Z"}
-    answer = await workspace_client.get("/commerce-metrics", **asked)
+    parameters = {"start_date": "2026-07-01T00:00:00Z", "end_date": "2026-07-08T00:00:00Z"}
+    answer = await workspace_client.get("/commerce-metrics", **parameters)
     assert answer["spend"] == 10.0
     assert [each["platform"] for each in answer["completeness"]["spend"]["platforms"]] == ["acmeads"]
 

@@ -51,15 +51,15 @@ async def test_store_of_a_newer_version_is_refused_by_check_start_and_readiness(
     await store.start()
     await store.check_stored_version()
     run_on_server(server, "TRUNCATE TABLE store_version", NEWER)
-    told = await refusal(store.check_stored_version)
+    result = await refusal(store.check_stored_version)
     probe = build_stored_version_probe([store])
     report = await ReadinessChecker([probe], lambda: NOW).report_at_most_one_second_old()
     await store.aclose()
-    assert "another version of Touchpoint" in told
-    assert (report.ok, report.problems) == (False, (told,))
+    assert "another version of Touchpoint" in result
+    assert (report.ok, report.problems) == (False, (result,))
     for refused in (open_store(server).check, open_store(server).has_tables, open_store(server).start):
-        assert await refusal(refused) == told
-    assert PASSWORD not in told
+        assert await refusal(refused) == result
+    assert PASSWORD not in result
 
 
 async def test_tables_without_a_version_or_with_two_are_refused(server):
@@ -88,8 +88,8 @@ async def test_version_that_two_processes_wrote_at_once_is_one_version(server):
 
 async def test_missing_store_is_refused_and_not_created_until_its_events_are_restored(server):
     for _ in range(2):
-        told = await refusal(lambda: check_for_missing_tables(open_store(server)))
-        assert "storage.events is missing, but 1 events were stored in it" in told
+        result = await refusal(lambda: check_for_missing_tables(open_store(server)))
+        assert "storage.events is missing, but 1 events were stored in it" in result
         assert run_on_server(server) == set()
     store = open_store(server)
     await store.start()

@@ -109,30 +109,30 @@ def test_unrelated_environment_variables_are_ignored(monkeypatch):
     ],
 )
 def test_unknown_setting_is_named_with_the_closest_known_one(write_settings, text, name, near):
-    said = startup_error(write_settings(text))
-    assert f"Unknown setting {name} in " in said
-    assert f"Did you mean {near}?" in said
+    result = startup_error(write_settings(text))
+    assert f"Unknown setting {name} in " in result
+    assert f"Did you mean {near}?" in result
 
 
 def test_setting_that_resembles_none_is_answered_with_those_of_its_section(write_settings):
-    said = startup_error(write_settings('[exports]\njobs = "inline://"'))
-    assert "Unknown setting exports.jobs in " in said
-    assert "Settings: exports.queue, exports.storage, exports.max_import_bytes." in said
+    result = startup_error(write_settings('[exports]\njobs = "inline://"'))
+    assert "Unknown setting exports.jobs in " in result
+    assert "Settings: exports.queue, exports.storage, exports.max_import_bytes." in result
 
 
 @pytest.mark.parametrize("variable", ["TOUCHPOINT_HTTP__APIS", "TOUCHPOINT_HTTP_API", "TOUCHPOINT_HTPP__API"])
 def test_unknown_variable_is_named_with_the_closest_known_setting(monkeypatch, variable):
     monkeypatch.setenv(variable, "x")
-    said = startup_error(None)
-    assert variable in said
-    assert "http.api" in said
-    assert "TOUCHPOINT_<SECTION>__<NAME>" in said
+    result = startup_error(None)
+    assert variable in result
+    assert "http.api" in result
+    assert "TOUCHPOINT_<SECTION>__<NAME>" in result
 
 
 def test_invalid_value_error_names_the_setting(write_settings):
-    said = startup_error(write_settings('[http]\nserver = "apache"'))
-    assert "http.server" in said
-    assert "hypercorn" in said
+    result = startup_error(write_settings('[http]\nserver = "apache"'))
+    assert "http.server" in result
+    assert "hypercorn" in result
 
 
 def test_section_that_is_no_table_is_refused(write_settings):

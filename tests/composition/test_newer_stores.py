@@ -62,10 +62,10 @@ async def folder(tmp_path):
 async def test_check_of_a_closed_store_says_the_sentence_of_the_start(folder, port):
     await open_adapter(port, URLS[port], folder).check()
     RAISE[port](folder)
-    told = await refusal(open_adapter(port, URLS[port], folder).check)
-    assert told == await refusal(open_adapter(port, URLS[port], folder).start)
-    assert "another version of Touchpoint" in told
-    assert str(folder) not in told
+    result = await refusal(open_adapter(port, URLS[port], folder).check)
+    assert result == await refusal(open_adapter(port, URLS[port], folder).start)
+    assert "another version of Touchpoint" in result
+    assert str(folder) not in result
 
 
 @pytest.mark.parametrize("port", ["queue", "workspace"])
@@ -74,10 +74,10 @@ async def test_readiness_says_the_sentence_of_the_start(tmp_path, port):
         assert (await ready(served)) == (200, {"status": "ok", "versions": "ok", "problems": []})
         RAISE[port](tmp_path)
         served.now = served.now.replace(minute=1)
-        told = await refusal(open_adapter(port, URLS[port], tmp_path).check)
+        result = await refusal(open_adapter(port, URLS[port], tmp_path).check)
         assert (await ready(served)) == (
             503,
-            {"status": "degraded", "versions": "degraded", "problems": [told]},
+            {"status": "degraded", "versions": "degraded", "problems": [result]},
         )
 
 
@@ -115,11 +115,11 @@ async def test_postgresql_stores_of_a_newer_version_are_refused_by_check_and_sta
             await store.check_stored_version()
             with psycopg.connect(url) as connection:
                 connection.execute(statement)
-            told = await refusal(store.check_stored_version)
+            result = await refusal(store.check_stored_version)
             await store.aclose()
-            assert "another version of Touchpoint" in told
-            assert told == await refusal(open_adapter(port, url, tmp_path).check)
-            assert told == await refusal(open_adapter(port, url, tmp_path).start)
+            assert "another version of Touchpoint" in result
+            assert result == await refusal(open_adapter(port, url, tmp_path).check)
+            assert result == await refusal(open_adapter(port, url, tmp_path).start)
 
 
 class Store:

@@ -71,11 +71,11 @@ def test_settings_never_show_a_password():
 
 
 def test_unknown_scheme_error_lists_installed_schemes():
-    said = startup_error(open_stub_adapter, "mmdb:///city.mmdb")
-    assert "'geo'" in said
-    assert "mmdb://" in said
-    assert "Installed: own://." in said
-    assert "install the plugin" in said
+    result = startup_error(open_stub_adapter, "mmdb:///city.mmdb")
+    assert "'geo'" in result
+    assert "mmdb://" in result
+    assert "Installed: own://." in result
+    assert "install the plugin" in result
 
 
 def test_port_without_an_adapter_is_reported():
@@ -85,9 +85,9 @@ def test_port_without_an_adapter_is_reported():
 
 
 def test_unknown_option_error_lists_known_options():
-    said = startup_error(open_stub_adapter, "own:///x?thread=2")
-    assert "thread" in said
-    assert "threads" in said
+    result = startup_error(open_stub_adapter, "own:///x?thread=2")
+    assert "thread" in result
+    assert "threads" in result
     assert (
         "password"
         not in startup_error(open_stub_adapter, "own://ann:hush@h/x?thread=2")
@@ -119,7 +119,7 @@ def test_url_that_cannot_be_read_is_refused():
 
 
 def test_two_adapters_of_one_scheme_are_refused():
-    said = startup_error(
+    result = startup_error(
         collect_plugins_into_registry,
         [
             ("a", plugin_with_hooks(adapters=[fake_adapter()])),
@@ -127,9 +127,9 @@ def test_two_adapters_of_one_scheme_are_refused():
         ],
         discover_entry_points=False,
     )
-    assert "'geo'" in said
-    assert "own://" in said
-    assert "Uninstall one" in said
+    assert "'geo'" in result
+    assert "own://" in result
+    assert "Uninstall one" in result
 
 
 def test_one_scheme_may_serve_two_ports():
@@ -138,11 +138,11 @@ def test_one_scheme_may_serve_two_ports():
 
 
 def test_misspelt_hook_error_suggests_the_right_name():
-    said = startup_error(
+    result = startup_error(
         collect_plugins_into_registry, [("own", plugin_with_hooks(adapterz=[]))], discover_entry_points=False
     )
-    assert "'own'" in said
-    assert "Did you mean 'adapters'?" in said
+    assert "'own'" in result
+    assert "Did you mean 'adapters'?" in result
 
 
 def test_hook_with_unknown_parameters_is_refused():
@@ -177,13 +177,13 @@ def test_two_revenue_providers_of_one_id_are_refused():
 
 
 def test_invalid_revenue_provider_is_refused():
-    said = startup_error(
+    result = startup_error(
         collect_plugins_into_registry,
         [("own", plugin_with_hooks(revenue_providers=["stripe"]))],
         discover_entry_points=False,
     )
-    assert "'own'" in said
-    assert "which is not a RevenueProvider" in said
+    assert "'own'" in result
+    assert "which is not a RevenueProvider" in result
 
 
 def test_registry_is_frozen():
@@ -197,30 +197,30 @@ def test_plugin_that_cannot_be_imported_is_named(tmp_path, monkeypatch):
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[touchpoint]\nbroken = no_such_module_here\n")
     monkeypatch.syspath_prepend(tmp_path)
-    said = startup_error(collect_plugins_into_registry)
-    assert "'broken'" in said
-    assert "no_such_module_here" in said
+    result = startup_error(collect_plugins_into_registry)
+    assert "'broken'" in result
+    assert "no_such_module_here" in result
 
 
 def test_plugin_with_a_wrong_hook_result_is_named():
-    said = startup_error(
+    result = startup_error(
         collect_plugins_into_registry,
         [("own", plugin_with_hooks(adapters=["a string"]))],
         discover_entry_points=False,
     )
-    assert said == "Plugin 'own': its hook 'adapters' returns 'a string', which is not a Adapter."
-    said = startup_error(
+    assert result == "Plugin 'own': its hook 'adapters' returns 'a string', which is not a Adapter."
+    result = startup_error(
         collect_plugins_into_registry,
         [("own", plugin_with_hooks(attribution_models=[7]))],
         discover_entry_points=False,
     )
-    assert said.endswith("returns 7, which is not a RuleBasedModel or DataDrivenModel.")
+    assert result.endswith("returns 7, which is not a RuleBasedModel or DataDrivenModel.")
 
 
 def test_plugin_whose_hook_fails_is_named():
     broken = SimpleNamespace(metrics=hook(lambda: [1 / 0]))
-    said = startup_error(collect_plugins_into_registry, [("own", broken)], discover_entry_points=False)
-    assert said == "Plugin 'own': its hook 'metrics' failed. ZeroDivisionError: division by zero."
+    result = startup_error(collect_plugins_into_registry, [("own", broken)], discover_entry_points=False)
+    assert result == "Plugin 'own': its hook 'metrics' failed. ZeroDivisionError: division by zero."
 
 
 @pytest.mark.parametrize("route", ["/greeting", "GRAB /greeting", "GET greeting"])
@@ -230,10 +230,10 @@ def test_invalid_route_is_refused(route):
 
 
 def test_adapter_for_an_unknown_port_stops_the_start():
-    said = startup_error(require_known_ports, load_test_registry(fake_adapter(port="export_storages")))
+    result = startup_error(require_known_ports, load_test_registry(fake_adapter(port="export_storages")))
     assert (
         f"{__name__} brings own:// for the port 'export_storages', which does not exist. Did you mean 'export_storage'?"
-        in said
+        in result
     )
     assert require_known_ports(load_test_registry(fake_adapter(port="export_storage"))).adapters.keys() == {
         ("export_storage", "own")

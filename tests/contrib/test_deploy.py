@@ -114,8 +114,8 @@ def list_systemd_services():
 
 @pytest.mark.parametrize(("path", "instance"), list(list_systemd_services()))
 def test_systemd_units_use_known_keys_and_existing_commands(path, instance):
-    for section, told in unit_sections(path, instance).items():
-        assert set(told) <= KEYS[section]
+    for section, result in unit_sections(path, instance).items():
+        assert set(result) <= KEYS[section]
     if path.suffix in {".socket", ".timer"}:
         assert path.with_suffix(".service").exists()
         return

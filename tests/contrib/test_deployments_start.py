@@ -71,11 +71,11 @@ class LocalMachine:
     @asynccontextmanager
     async def started(self, service):
         """Runs in the block; yields what it says, and ends by SIGTERM."""
-        said = self.folder / f"{service.name}.out"
-        with said.open("wb") as out:
+        result = self.folder / f"{service.name}.out"
+        with result.open("wb") as out:
             process = await self.run(service, out)
         try:
-            yield said
+            yield result
             process.send_signal(signal.SIGTERM)
             async with asyncio.timeout(READY_WITHIN_SECONDS):
                 assert await process.wait() == 0, service.name
@@ -166,8 +166,8 @@ def server_machine(tmp_path, postgres_url, redis_server):
 
 async def test_single_process_deployment_starts_and_is_backed_up(embedded_machine):
     folder = DEPLOY / "one-process"
-    async with embedded_machine.started(systemd_service(folder / "touchpoint.service", {})) as said:
-        assert await wait_until_ready(said, {"all", "ingest"}) == {"all", "ingest"}
+    async with embedded_machine.started(systemd_service(folder / "touchpoint.service", {})) as result:
+        assert await wait_until_ready(result, {"all", "ingest"}) == {"all", "ingest"}
         copying = await embedded_machine.run(systemd_service(folder / "touchpoint-backup.service", {}), None)
         assert await copying.wait() == 0
     assert [path.suffixes for path in (embedded_machine.folder / "backups").iterdir()] == [[".tar", ".gz"]]
@@ -176,11 +176,11 @@ async def test_single_process_deployment_starts_and_is_backed_up(embedded_machin
 async def test_multi_process_deployment_starts_every_role(server_machine):
     services = compose_services(DEPLOY / "several-processes" / "compose.yaml", SECRETS | FEW)
     async with AsyncExitStack() as running:
-        said = {
+        values = {
             each.name: await running.enter_async_context(server_machine.started(each)) for each in services
         }
-        assert await wait_until_ready(said["touchpoint"], SERVED) == SERVED
-        assert await wait_until_ready(said["worker"], {"worker"}) == {"worker"}
+        assert await wait_until_ready(values["touchpoint"], SERVED) == SERVED
+        assert await wait_until_ready(values["worker"], {"worker"}) == {"worker"}
 
 
 async def test_multi_machine_units_start_and_process_an_event(server_machine, bucket):
@@ -189,16 +189,16 @@ async def test_multi_machine_units_start_and_process_an_event(server_machine, bu
     server_machine.stores["TOUCHPOINT_EXPORTS__STORAGE"] = f"s3://key:secret@exports?endpoint={endpoint}"
     file = DEPLOY / "many-machines" / "touchpoint@.service"
     async with AsyncExitStack() as running:
-        said = {
+        values = {
             role: await running.enter_async_context(
                 server_machine.started(systemd_service(file, SECRETS, role))
             )
             for role in Role
         }
         for role in Role:
-            assert await wait_until_ready(said[role], {role}) == {role}
+            assert await wait_until_ready(values[role], {role}) == {role}
         initialized_deployment = await server_machine.initialized_deployment()
-        api, ingest = (read_output_pairs_of(said[role])[role] for role in ("api", "ingest"))
+        api, ingest = (read_output_pairs_of(values[role])[role] for role in ("api", "ingest"))
         event = {"event": "purchase", "event_id": "order-1", "user_id": "ada"}
         await send_request(f"{ingest}/track", {"X-API-Key": initialized_deployment.write_key.secret}, event)
         content = await run_export(

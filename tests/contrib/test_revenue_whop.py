@@ -79,8 +79,8 @@ class TestWhop(RevenueProviderConformance):
 
 
 def test_payment_becomes_an_order_without_tax_with_its_visitor_id(whop):
-    told = importlib.import_module("revenue_whop.mapping").map_message(PAYMENT)
-    assert told.properties == {
+    result = importlib.import_module("revenue_whop.mapping").map_message(PAYMENT)
+    assert result.properties == {
         "order_id": "id_1",
         "currency": "EUR",
         "revenue": "42.01",
@@ -94,5 +94,5 @@ def test_payment_becomes_an_order_without_tax_with_its_visitor_id(whop):
     read = importlib.import_module("revenue_whop.mapping").map_message
     assert read(full_price).properties["discount"] == "0"
     assert "discount" not in read(promoted).properties
-    assert told.identity == {"visitor_id": "visitor-7", "email": "ann@example.com"}
-    assert told.external_ids == {"whop": "user_1"}
+    assert result.identity == {"visitor_id": "visitor-7", "email": "ann@example.com"}
+    assert result.external_ids == {"whop": "user_1"}

@@ -156,8 +156,8 @@ async def test_exports_of_generated_datasets_equal_the_endpoints(api_client, see
     add_random_events(world, random, size)
     await api_client.keep(world.builder)
     dates = {"start_date": world.span.start.isoformat(), "end_date": world.span.end.isoformat()}
-    asked = urlencode(dates | {name: json.dumps(value).strip('"') for name, value in filters.items()})
-    expected = await read_all_pages(api_client, f"{kind}?{asked}", kind, key="somewhere", size=23)
+    request = urlencode(dates | {name: json.dumps(value).strip('"') for name, value in filters.items()})
+    expected = await read_all_pages(api_client, f"{kind}?{request}", kind, key="somewhere", size=23)
     ordered = {"key": "somewhere", "filters": filters, **dates}
     assert await api_client.rows(kind, **ordered) == expected
     columns = {"events": EVENT_COLUMNS, "users": USER_COLUMNS}[kind]

@@ -70,10 +70,10 @@ async def test_events_stream_in_page_order_for_any_slice_size(store, monkeypatch
     draw = Random(5)
     for seed in range(12):
         monkeypatch.setattr(export_batches, "EVENTS_PER_BATCH", draw.randint(1, 20))
-        told = random_dataset(Random(seed), 60)
-        await store.append(told.builder.events)
+        result = random_dataset(Random(seed), 60)
+        await store.append(result.builder.events)
         filters = (Predicate("country", FilterOperator.IS_SET),) if seed % 3 else ()
-        scan = told.builder.query_scope(told.span, filters=filters, include_bots=bool(seed % 2))
+        scan = result.builder.query_scope(result.span, filters=filters, include_bots=bool(seed % 2))
         limit = draw.randint(1, 70)
         page = await store.list_events(EventPageQuery(scan, limit))
         assert await event_ids(store, scan, limit) == [event.event_id for event in page.events]
@@ -100,9 +100,9 @@ async def test_empty_range_streams_no_rows(store):
 @pytest.mark.parametrize("limit", [1, 3, 100])
 async def test_persons_stream_in_page_order(store, monkeypatch, limit):
     monkeypatch.setattr(export_batches, "PERSONS_PER_BATCH", 2)
-    told = random_dataset(Random(7), 80)
-    await store.append(told.builder.events)
-    plan = PeoplePageQuery(told.builder.query_scope(told.span), limit, 0, "last_seen")
+    result = random_dataset(Random(7), 80)
+    await store.append(result.builder.events)
+    plan = PeoplePageQuery(result.builder.query_scope(result.span), limit, 0, "last_seen")
     found = [person async for some in store.stream_persons_of_page(plan) for person in some]
     page, _ = await store.list_people_and_total(plan)
     assert found == page

@@ -80,9 +80,11 @@ def _answer(request: urllib.request.Request) -> tuple[int, dict]:
 
 def initialize_deployment(folder: Path, *options: str) -> Deployment:
     """What `touchpoint init` makes in a folder."""
-    said = json.loads(run_touchpoint("init", str(folder), "--json", *options))
-    config = Path(said["config"])
-    return Deployment(config, said["write_key"], said["agent_key"], asyncio.run(_create_reading_key(config)))
+    result = json.loads(run_touchpoint("init", str(folder), "--json", *options))
+    config = Path(result["config"])
+    return Deployment(
+        config, result["write_key"], result["agent_key"], asyncio.run(_create_reading_key(config))
+    )
 
 
 async def _create_reading_key(config: Path) -> str:

@@ -118,12 +118,12 @@ def test_continuous_integration_runs_the_command_of_the_readme():
 
 
 def test_demo_shows_numbers_a_chart_and_a_page():
-    said = run_touchpoint("demo", "--exit", "--api", "127.0.0.1:0", "--ingest", "127.0.0.1:0")
+    result = run_touchpoint("demo", "--exit", "--api", "127.0.0.1:0", "--ingest", "127.0.0.1:0")
     for part in ("Visitors", "Page views per hour", "google.com", "/app/#key=dk_agent_"):
-        assert part in said
-    assert re.search("[▁▂▃▄▅▆▇█]{5}", said)
-    assert "last seven days" in said
-    assert "&days=7\n" in said
+        assert part in result
+    assert re.search("[▁▂▃▄▅▆▇█]{5}", result)
+    assert "last seven days" in result
+    assert "&days=7\n" in result
 
 
 def test_changelog_fragments_have_valid_names():

@@ -66,15 +66,15 @@ def test_traffic_is_split_by_source(deployment):
 
 def test_importing_a_file_again_adds_nothing(deployment):
     before = read_logged_days(deployment)
-    said = run_touchpoint(
+    result = run_touchpoint(
         "import", "access-log", str(LOG), "--shift-to-now", "--config", str(deployment.config)
     )
-    assert "Brought in before" in said
+    assert "Brought in before" in result
     (deployment.config.parent / "imports.json").unlink()
-    said = run_touchpoint(
+    result = run_touchpoint(
         "import", "access-log", str(LOG), "--shift-to-now", "--config", str(deployment.config)
     )
-    assert "duplicate" in said
+    assert "duplicate" in result
     assert read_logged_days(deployment) == before
 
 

@@ -58,8 +58,8 @@ async def test_event_received_in_the_future_has_no_negative_age_and_stays_a_dupl
     assert await offered() is EnqueueResult.DUPLICATE
     ready = await workspace_api.service.dispatch(ApiRequest("GET", "/ready", "", {}, b""))
     assert json.loads(ready.body)["queue_age_seconds"] == 0
-    told = (await workspace_api.ask("GET", "/ledger?start_date=2026-07-08&end_date=2026-07-08")).json
-    assert (told["balanced"], told["totals"]["in_flight"], told["totals"]["duplicate"]) == (True, 1, 1)
+    answer = (await workspace_api.ask("GET", "/ledger?start_date=2026-07-08&end_date=2026-07-08")).json
+    assert (answer["balanced"], answer["totals"]["in_flight"], answer["totals"]["duplicate"]) == (True, 1, 1)
 
 
 async def test_writes_are_executed_once_and_logged_in_order_when_the_clock_goes_back(workspace_api):

@@ -64,19 +64,19 @@ async def write_with_fault(failing_writes, route, number, *, after):
     first = await failing_writes.office.ask(method, path, body, once=once)
     struck, last = failing_writes.faults.has_failed, failing_writes.faults.calls[-1]
     failing_writes.faults.stop_faults()
-    told = await failing_writes.state(path)
+    result = await failing_writes.state(path)
     if struck:
         assert (first.status, first.json["code"]) == (503, "data_unverified"), last
-        assert told == before or (after and last in {"write/commit", "add_export_or_find_retried"}), last
+        assert result == before or (after and last in {"write/commit", "add_export_or_find_retried"}), last
     else:
-        assert (first.status in {200, 202}, told != before) == (True, True), first.json
+        assert (first.status in {200, 202}, result != before) == (True, True), first.json
     again = await failing_writes.office.ask(method, path, body, once=once)
     settled = await failing_writes.state(path)
-    assert (settled == told) == (told != before), last
+    assert (settled == result) == (result != before), last
     assert len(settled[0] - before[0]) == (route != "POST /exports"), last
     if method == "POST":
         assert again.status == first.status or struck
-        assert again.headers.get("Idempotent-Replay") == ("true" if told != before else None), last
+        assert again.headers.get("Idempotent-Replay") == ("true" if result != before else None), last
     return struck
 
 

@@ -47,10 +47,10 @@ async def test_full_disk_refuses_events_and_accepts_retries_after_recovery(deplo
         for _ in range(10 if is_full_run else 2):
             await wait_for_acknowledged(books, 50)
             before = resource.prlimit(pid, limit, (0, resource.RLIM_INFINITY))
-            told = [await post_event(connection, deployment.keys[0], "order_1") for _ in range(3)]
+            reported = [await post_event(connection, deployment.keys[0], "order_1") for _ in range(3)]
             resource.prlimit(pid, limit, before)
-            assert {status for status, _ in told} == {500}
-            assert {body["error"] for _, body in told} == {"Failed to enqueue event"}
+            assert {status for status, _ in reported} == {500}
+            assert {body["error"] for _, body in reported} == {"Failed to enqueue event"}
         await wait_for_acknowledged(books, 50)
         stop.set()
         await asyncio.gather(*senders)

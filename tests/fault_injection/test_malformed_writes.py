@@ -99,9 +99,9 @@ async def test_malformed_write_bodies_return_an_error_with_a_reason(workspace_ap
     rng, client, wrong = random.Random(seed), WriteRouteClient(workspace_api), []
     for operation in write_operations():
         for body in malformed_bodies(rng, operation, 400 if is_full_run else 15):
-            status, told = await client.ask(operation, body)
-            if status >= 500 or (status >= 400 and not told.get("error")):
-                wrong.append((operation.method, operation.path, body, status, told))
+            status, result = await client.ask(operation, body)
+            if status >= 500 or (status >= 400 and not result.get("error")):
+                wrong.append((operation.method, operation.path, body, status, result))
     assert wrong == []
 
 
@@ -111,7 +111,10 @@ async def test_json_bomb_is_refused_quickly_at_every_route(workspace_api, name):
     bomb = (BOMBS[name] * 4)[:SIZE]
     for operation in write_operations()[:: 4 if name != "arrays without end" else 1]:
         started = time.process_time()
-        status, told = await client.ask(operation, bomb)
-        assert (status in {400, 403, 404, 422}, bool(told["error"])) == (True, True), (operation.path, status)
+        status, result = await client.ask(operation, bomb)
+        assert (status in {400, 403, 404, 422}, bool(result["error"])) == (True, True), (
+            operation.path,
+            status,
+        )
         assert time.process_time() - started < LONGEST_SECONDS
     assert (await client.ask(write_operations()[0], b" " * (SIZE + 1)))[0] == 413

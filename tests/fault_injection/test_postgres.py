@@ -161,8 +161,8 @@ async def test_killed_service_and_database_lose_and_duplicate_no_event(service, 
     for _ in range(20 if is_full_run else 1):
         await service.progress()
         postgres_server.kill()
-        _, told = await service.read("/overview")
-        assert told["code"] == "data_unverified"
+        _, answer = await service.read("/overview")
+        assert answer["code"] == "data_unverified"
         postgres_server.start()
         await service.until_read("/overview", lambda status, _: status == 200)
         await service.progress()
@@ -173,11 +173,11 @@ async def test_killed_service_and_database_lose_and_duplicate_no_event(service, 
     await asyncio.gather(*senders)
     assert service.books.unexpected_replies == []
     assert service.books.sent == service.books.acknowledged
-    told = await service.until_read(
+    answer = await service.until_read(
         "/ledger", lambda status, body: status == 200 and body["totals"]["in_flight"] == 0
     )
-    assert told["balanced"]
-    assert told["totals"]["stored"] == len(service.books.acknowledged)
+    assert answer["balanced"]
+    assert answer["totals"]["stored"] == len(service.books.acknowledged)
     assert await stop_async_process(service.process) == 0
     assert service.statuses == {200, 503}
     assert service.books.compare_with_stored(await service.stored()) == (

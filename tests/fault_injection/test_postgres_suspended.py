@@ -105,9 +105,9 @@ async def test_suspended_database_returns_503_in_time_and_recovers(workspace_api
     with suspend_server(postgres_server):
         for _ in range(2):  # the second time, nobody believes a key any more
             during = await request_concurrently(workspace_api)
-            told = {name for name, status in during.items() if status != 503}
-            refused = {name for name in told if 400 <= during[name] == before[name]}
-            assert told - refused <= ELSEWHERE
+            values = {name for name, status in during.items() if status != 503}
+            refused = {name for name in values if 400 <= during[name] == before[name]}
+            assert values - refused <= ELSEWHERE
             assert not await service_is_ready(workspace_api)
         status, took = await request_operation(workspace_api, all_operations()["POST /links"])
         assert (status, took < BOUND_SECONDS + MARGIN_SECONDS) == (503, True)

@@ -49,9 +49,9 @@ async def kill_server(server, _writers):
 async def suspend_server(server, writers):
     """It goes on when every writer was told that it is unknown what became of its write."""
     await asyncio.to_thread(server.suspend)
-    told = [writer.refused for writer in writers]
+    reported = [writer.refused for writer in writers]
     async with asyncio.timeout(100):
-        while any(writer.refused == before for writer, before in zip(writers, told, strict=True)):
+        while any(writer.refused == before for writer, before in zip(writers, reported, strict=True)):
             await asyncio.sleep(0.01)
     await asyncio.to_thread(server.resume)
 

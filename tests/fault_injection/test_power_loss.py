@@ -35,9 +35,9 @@ async def trace_ingest_host(strace, pid, file):
     """The calls of a process inside the block are in the file after it."""
     command = [strace, "-f", "-y", "-e", TRACED_SYSCALLS, "-o", str(file), "-p", str(pid)]
     async with running_async_process(*command, stderr=asyncio.subprocess.PIPE) as tracer:
-        said = await tracer.stderr.readline()
-        if b"attached" not in said:
-            pytest.skip(f"this account may not trace: {said.decode()}")
+        result = await tracer.stderr.readline()
+        if b"attached" not in result:
+            pytest.skip(f"this account may not trace: {result.decode()}")
         yield
 
 
@@ -51,5 +51,5 @@ async def test_every_event_is_on_disk_before_it_is_acknowledged(deployment, stra
             reply = await connection.post("/track", body, {"X-API-Key": deployment.keys[0]})
             assert reply.status == 200
         connection.close()
-    told = "".join(syscall_kind(line)[:1] for line in trace.read_text().splitlines())
-    assert re.fullmatch(rf"s*(w+s+a){{{EVENTS}}}[ws]*", told), told
+    result = "".join(syscall_kind(line)[:1] for line in trace.read_text().splitlines())
+    assert re.fullmatch(rf"s*(w+s+a){{{EVENTS}}}[ws]*", result), result

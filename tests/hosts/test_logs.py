@@ -80,9 +80,9 @@ def test_credentials_are_detected_by_their_prefix(told, secret, logs):
 
 
 def test_times_code_locations_and_versions_are_not_redacted(logs):
-    said = 'File "hosts/single_process.py", line 12, in hosts::serve at 2026-11-21T06:17:23Z took 12:30:45'
-    logging.getLogger("somewhere").warning(said)
-    assert json.loads(logs())["event"] == said
+    result = 'File "hosts/single_process.py", line 12, in hosts::serve at 2026-11-21T06:17:23Z took 12:30:45'
+    logging.getLogger("somewhere").warning(result)
+    assert json.loads(logs())["event"] == result
 
 
 @pytest.mark.parametrize("secret", SECRETS)

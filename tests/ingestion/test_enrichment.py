@@ -396,7 +396,7 @@ def test_only_webhook_events_have_a_provider_source():
 
 @pytest.mark.parametrize("name", ["session_id", "sessionId", "checkout_session_id"])
 def test_tracked_checkout_session_is_an_external_id(name):
-    told = enriched_row("$shop_session", {name: "cs_1"}, external_ids={"klaviyo": "k"})
-    assert told.external_ids == {"klaviyo": "k", "shop_session": "cs_1"}
+    result = enriched_row("$shop_session", {name: "cs_1"}, external_ids={"klaviyo": "k"})
+    assert result.external_ids == {"klaviyo": "k", "shop_session": "cs_1"}
     assert enriched_row("purchase", {name: "cs_1"}).external_ids is None
     assert enriched_row("$shop_session", {name: "null"}).external_ids is None

@@ -107,8 +107,8 @@ async def test_invalid_range_is_refused(start, end, code):
 
 
 async def test_range_of_31_days_is_accepted_across_a_clock_change():
-    asked = LedgerQuery(start_date="2026-10-15", end_date="2026-11-14")
-    assert (await get_ledger(asked, caller=make_caller("America/New_York"), queue=make_queue())).rows == []
+    request = LedgerQuery(start_date="2026-10-15", end_date="2026-11-14")
+    assert (await get_ledger(request, caller=make_caller("America/New_York"), queue=make_queue())).rows == []
 
 
 def test_row_begins_with_its_key_columns():

@@ -162,7 +162,7 @@ async def test_session_goes_on_within_and_between_batches():
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 async def test_first_event_of_a_session_does_not_depend_on_arrival_order(order, batch):
-    said = [
+    reported = [
         {"url": "https://example.com/in", "referrer": "https://partner.example/"},
         {"url": "https://example.com/deal?utm_source=google&utm_medium=cpc", "utm_source": "google", "utm_medium": "cpc"},
         {"url": "https://example.com/till"},
@@ -170,7 +170,7 @@ async def test_first_event_of_a_session_does_not_depend_on_arrival_order(order, 
     queue, store = StubIngestQueue(), StubEventWriter()
     for seq, which in enumerate(order):
         minute = {"event": "pageview", "anonymous_id": "A1", "timestamp": f"2026-07-01T10:0{which}:00Z"}
-        body = minute | {"properties": said[which], "context": {"session_id": "s1"}}
+        body = minute | {"properties": reported[which], "context": {"session_id": "s1"}}
         queue.items.append(make_queued_event(json.dumps(body).encode(), seq=seq))
     drain = make_pipeline(queue, store, batch_size=batch)
     while await drain.process_batch():

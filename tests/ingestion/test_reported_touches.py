@@ -87,17 +87,17 @@ def test_two_equal_touches_are_one():
 
 
 def test_reported_direct_touch_is_direct():
-    said = {"last_touch_source": "(direct)", "last_touch_medium": "(none)"}
-    assert [touch.channel for touch in touches_of(last_touch_timestamp="2026-06-20", **said)] == ["direct"]
+    values = {"last_touch_source": "(direct)", "last_touch_medium": "(none)"}
+    assert [touch.channel for touch in touches_of(last_touch_timestamp="2026-06-20", **values)] == ["direct"]
 
 
 def test_without_consent_no_id_of_a_click_is_kept():
-    said = {"first_touch_gclid": "Cj0", "first_touch_click_id": "Cj0", "first_touch_click_id_type": "gclid"}
-    said |= {
+    values = {"first_touch_gclid": "Cj0", "first_touch_click_id": "Cj0", "first_touch_click_id_type": "gclid"}
+    values |= {
         "first_touch_referrer": "https://p.example/?gclid=Cj0",
         "first_touch_landing_page": "/?gclid=Cj0",
     }
-    event = event_with_touches(**AD, **said, consent="denied")
+    event = event_with_touches(**AD, **values, consent="denied")
     assert "Cj0" not in json.dumps([event.reported_touches, event.event_data])
     assert event.reported_touches["first_utm_source"] == "google"
 
@@ -113,26 +113,26 @@ def test_reported_touches_do_not_classify_the_event():
 
 
 def test_secrets_in_an_address_are_hidden():
-    said = {"first_touch_referrer": "https://partner.example/?token=s3cret"}
-    event = event_with_touches(**AD, **said)
+    values = {"first_touch_referrer": "https://partner.example/?token=s3cret"}
+    event = event_with_touches(**AD, **values)
     assert "s3cret" not in json.dumps([event.reported_touches, event.event_data])
     assert event.reported_touches["first_referrer"] == "https://partner.example/?token=redacted"
 
 
 def test_touch_without_values_takes_those_of_its_link():
-    said = {"first_touch_timestamp": "2026-06-20", "first_touch_lyr": "x9"}
+    values = {"first_touch_timestamp": "2026-06-20", "first_touch_lyr": "x9"}
     lent = {"x9": {"utm_source": "news", "utm_medium": "email"}}
-    assert link_tags_of_touches_without_utm(said) == ["x9"]
+    assert link_tags_of_touches_without_utm(values) == ["x9"]
     assert (
-        link_tags_of_touches_without_utm(said | {"first_touch_source": "google"})
+        link_tags_of_touches_without_utm(values | {"first_touch_source": "google"})
         == link_tags_of_touches_without_utm({"first_touch_lyr": "x9"})
         == []
     )
     shop, arrival = make_workspace(), make_queued_event()
-    body = {"event": "purchase", "user_id": "U", "properties": said}
+    body = {"event": "purchase", "user_id": "U", "properties": values}
     event = ENRICHER.build_event_row(
         arrival, parse_event(arrival.arrival, body, shop), workspace=shop, session=None, utm_by_tag=lent
     )
     (touch,) = (visit.to_touch() for visit in list_client_reported_touches(event))
     assert (touch.channel, touch.utm_source, touch.lyr) == ("email", "news", "x9")
-    assert [touch.channel for touch in touches_of(**said)] == ["link"]
+    assert [touch.channel for touch in touches_of(**values)] == ["link"]

@@ -39,21 +39,21 @@ def endless_awaitable():
 
 
 async def test_error_is_raised_after_the_others_are_cancelled(endless_awaitable):
-    asked, ended = endless_awaitable
+    request, ended = endless_awaitable
 
     async def fails():
         await asyncio.sleep(0)
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        await gather_or_cancel(asked(), fails(), asked())
+        await gather_or_cancel(request(), fails(), request())
     assert ended == ["given up"] * 2
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 async def test_cancelled_caller_cancels_all_tasks(endless_awaitable):
-    asked, ended = endless_awaitable
-    asking = asyncio.create_task(gather_or_cancel(asked(), asked()))
+    request, ended = endless_awaitable
+    asking = asyncio.create_task(gather_or_cancel(request(), request()))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     asking.cancel()

@@ -88,11 +88,11 @@ async def test_outcomes_are_returned_when_all_are_known(doubling_service, batche
 
 async def test_cancelled_caller_of_several_values_leaves_none_pending(doubling_service, batcher):
     doubling_service.open.clear()
-    asked = [batcher.submit_for_next_batch(1), batcher.submit_for_next_batch(2)]
-    waiting = asyncio.create_task(gather_results_or_expected_errors(asked, LookupError))
+    requests = [batcher.submit_for_next_batch(1), batcher.submit_for_next_batch(2)]
+    waiting = asyncio.create_task(gather_results_or_expected_errors(requests, LookupError))
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.wait([waiting])
-    assert all(future.cancelled() for future in asked)
+    assert all(future.cancelled() for future in requests)
     doubling_service.open.set()
     assert await batcher.submit_for_next_batch(3) == 6

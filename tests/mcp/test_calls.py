@@ -127,8 +127,8 @@ async def test_every_tool_returns_the_response_of_its_route(workspace_api, mcp_c
         answer = await mcp_client.call(tool["name"], **arguments)
         validate(answer, tool["outputSchema"])
         if tool["annotations"].get("readOnlyHint") and tool["name"] != "create_export":
-            told = await call_route(workspace_api, ROUTES[tool["name"]], arguments)
-            assert without_volatile_fields(answer) == without_volatile_fields(told), tool["name"]
+            result = await call_route(workspace_api, ROUTES[tool["name"]], arguments)
+            assert without_volatile_fields(answer) == without_volatile_fields(result), tool["name"]
         else:
             assert answer.get("dry_run", True) is True, tool["name"]
     entries = (await workspace_api.ask("GET", "/audit?limit=200")).json["entries"]
@@ -177,12 +177,12 @@ INVALID_ARGUMENTS = [
 async def test_arguments_that_do_not_fit_the_schema_are_a_result_that_a_model_can_correct(mcp_client):
     schemas = {tool["name"]: tool["inputSchema"] for tool in await mcp_client.tools()}
     for tool, arguments, message in INVALID_ARGUMENTS:
-        said = await mcp_client.call_expecting_error(tool, **arguments)
-        assert message in said["error"], (tool, said)
-        assert said["hint"]
-        if said["code"] in ("missing_field", "unknown_field") and schemas[tool]["properties"]:
-            assert said["allowed"] == list(schemas[tool]["properties"])
-        assert said["field"] in said["error"]
+        result = await mcp_client.call_expecting_error(tool, **arguments)
+        assert message in result["error"], (tool, result)
+        assert result["hint"]
+        if result["code"] in ("missing_field", "unknown_field") and schemas[tool]["properties"]:
+            assert result["allowed"] == list(schemas[tool]["properties"])
+        assert result["field"] in result["error"]
 
 
 REFUSED = [
@@ -252,7 +252,7 @@ async def test_write_spends_a_mutation_and_returns_the_remaining_quota(workspace
 
 
 async def test_unavailable_store_is_a_tool_error(workspace_api, mcp_client, monkeypatch):
-    async def away(*asked):
+    async def away(*fields):
         raise OSError("gone")
 
     for name in ("aggregate", "list_events"):

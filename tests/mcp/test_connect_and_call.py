@@ -43,8 +43,8 @@ async def test_client_registers_connects_writes_and_undoes(deployment, mcp_clien
     for visitor in ("V1", "V2"):
         story.add_event("page_view", at="2026-07-08T10:00", visitor=visitor)
     await deployment.service.ports.events.append(story.events)
-    asked = await mcp_client.call("get_metrics", metrics=["visitors"], date_range=WEEK)
-    assert asked["metrics"][0]["value"] == 2
+    request = await mcp_client.call("get_metrics", metrics=["visitors"], date_range=WEEK)
+    assert request["metrics"][0]["value"] == 2
 
     shown = await mcp_client.call("create_link", link=LINK)
     assert (shown["dry_run"], shown["applied"], shown["data"]["id"]) == (True, False, None)

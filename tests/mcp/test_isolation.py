@@ -33,7 +33,7 @@ async def tool_and_route_responses(workspace_api, mcp_client, tool, *ids, **argu
 
 
 async def test_objects_of_another_workspace_are_not_found(workspace_api, mcp_client, resource_factory):
-    asked = 0
+    request = 0
     for tool in await mcp_client.tools():
         taken = tool["inputSchema"]["properties"]
         more = {
@@ -56,8 +56,8 @@ async def test_objects_of_another_workspace_are_not_found(workspace_api, mcp_cli
             assert '"Not found' in answers["random"].replace("\\", ""), tool["name"]
             assert answers["other"] == answers["random"] == answers.get("deleted", answers["random"])
             assert '"Not found' not in answers["own"].replace("\\", ""), tool["name"]
-            asked += 1
-    assert asked >= 18
+            request += 1
+    assert request >= 18
 
 
 @pytest.mark.parametrize("where", BODY_IDS)

@@ -24,14 +24,14 @@ NEGOTIATED_VERSIONS = [
 
 
 async def test_unsupported_version_is_answered_with_the_newest(mcp_client):
-    for asked, answered in NEGOTIATED_VERSIONS:
+    for request, answered in NEGOTIATED_VERSIONS:
         client = {"name": "test", "version": "1"}
-        params = {"protocolVersion": asked, "capabilities": {}, "clientInfo": client}
-        said = (await mcp_client.send_message("initialize", params))["result"]
-        assert said["protocolVersion"] == answered
-        assert "tools" in said["capabilities"]
-        assert said["serverInfo"]["name"] == "touchpoint"
-        assert "last_30_days" in said["instructions"]
+        params = {"protocolVersion": request, "capabilities": {}, "clientInfo": client}
+        result = (await mcp_client.send_message("initialize", params))["result"]
+        assert result["protocolVersion"] == answered
+        assert "tools" in result["capabilities"]
+        assert result["serverInfo"]["name"] == "touchpoint"
+        assert "last_30_days" in result["instructions"]
 
 
 async def test_ping_and_lists_of_resources(mcp_client):
@@ -159,8 +159,8 @@ async def test_token_without_the_scope_to_read_is_refused(workspace_api):
         workspace_api.service, workspace_api.workspaces["shop"], workspace_api.now, scopes={Scope.WRITE_LINKS}
     )
     status, headers, body = await program.send(PING)
-    said = json.loads(body)
-    assert (status, said["code"], said["required_scope"]) == (403, "insufficient_scope", "service:read")
+    result = json.loads(body)
+    assert (status, result["code"], result["required_scope"]) == (403, "insufficient_scope", "service:read")
     assert headers["WWW-Authenticate"] == f'{CHALLENGE}, error="insufficient_scope"'
 
 

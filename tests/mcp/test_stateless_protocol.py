@@ -50,11 +50,11 @@ def test_oracle_refuses_what_the_revision_does_not_allow():
 
 
 async def test_discovery_tells_versions_capabilities_and_how_long_they_hold(mcp_client):
-    said = await result(mcp_client, "server/discover")
-    assert said["supportedVersions"] == [VERSION, "2025-11-25", "2025-06-18", "2025-03-26"]
-    assert set(said["capabilities"]) == {"tools", "resources", "prompts"}
-    assert "last_30_days" in said["instructions"]
-    assert (said["cacheScope"], said["ttlMs"] > 0) == ("public", True)
+    answer = await result(mcp_client, "server/discover")
+    assert answer["supportedVersions"] == [VERSION, "2025-11-25", "2025-06-18", "2025-03-26"]
+    assert set(answer["capabilities"]) == {"tools", "resources", "prompts"}
+    assert "last_30_days" in answer["instructions"]
+    assert (answer["cacheScope"], answer["ttlMs"] > 0) == ("public", True)
 
 
 async def test_lists_have_a_fixed_order_and_caching_hints(mcp_client):

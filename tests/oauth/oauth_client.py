@@ -70,9 +70,9 @@ class OAuthClientDriver:
         return await self.token(**form)
 
     async def tokens(self, person, **changed):
-        status, said = await self.redeem((await self.code(person, **changed))["code"])
-        assert status == 200, said
-        return said
+        status, result = await self.redeem((await self.code(person, **changed))["code"])
+        assert status == 200, result
+        return result
 
     async def works(self, access):
         """Whether an access token opens what it is for."""

@@ -87,26 +87,26 @@ async def test_other_errors_are_returned_to_the_client(deployment, changed, erro
     status, location = await helper.authorize(**changed)
     assert status == 302
     assert location.startswith(f"{REDIRECT}?")
-    said = parse_location(location)
-    assert said["error"] == error
-    assert said["state"] == "st\u00e4te & more"
-    assert said["iss"] == "http://127.0.0.1:8080"
-    assert "code" not in said
+    result = parse_location(location)
+    assert result["error"] == error
+    assert result["state"] == "st\u00e4te & more"
+    assert result["iss"] == "http://127.0.0.1:8080"
+    assert "code" not in result
 
 
 async def test_consent_carries_code_state_and_issuer_back(deployment):
     person, helper = await deployment.signed_in("ann", "owner"), await register_client(deployment)
-    said = await helper.code(person)
-    assert set(said) == {"code", "state", "iss"}
-    assert said["code"].startswith("oac_")
-    assert said["iss"] == "http://127.0.0.1:8080"
+    result = await helper.code(person)
+    assert set(result) == {"code", "state", "iss"}
+    assert result["code"].startswith("oac_")
+    assert result["iss"] == "http://127.0.0.1:8080"
 
 
 async def test_query_parameters_of_the_redirect_uri_are_kept(deployment):
     uri = "https://app.example/callback?tenant=a%26b"
     person, helper = await deployment.signed_in("ann", "owner"), await register_client(deployment, uri)
-    said = await helper.code(person, redirect_uri=uri)
-    assert said["tenant"] == "a&b"
+    result = await helper.code(person, redirect_uri=uri)
+    assert result["tenant"] == "a&b"
 
 
 async def open_consent_page(deployment, person, helper, **changed):

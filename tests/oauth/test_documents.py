@@ -17,25 +17,25 @@ ROUTES = {
 async def test_protected_resource_metadata_names_the_authorization_server(deployment):
     for suffix in ("", "/mcp"):
         response = await deployment.app.test_client().get(f"/.well-known/oauth-protected-resource{suffix}")
-        said = await response.get_json()
-        assert said["resource"] == f"{ROOT}/mcp"
-        assert said["authorization_servers"] == [ROOT]
-        assert said["bearer_methods_supported"] == ["header"]
-        assert "service:read" in said["scopes_supported"]
+        answer = await response.get_json()
+        assert answer["resource"] == f"{ROOT}/mcp"
+        assert answer["authorization_servers"] == [ROOT]
+        assert answer["bearer_methods_supported"] == ["header"]
+        assert "service:read" in answer["scopes_supported"]
 
 
 async def test_authorization_server_metadata_lists_endpoints_and_methods(deployment):
     response = await deployment.app.test_client().get("/.well-known/oauth-authorization-server")
-    said = await response.get_json()
-    assert said["issuer"] == ROOT
+    answer = await response.get_json()
+    assert answer["issuer"] == ROOT
     for name in ("authorization", "token", "registration", "revocation"):
-        path = said[f"{name}_endpoint"].removeprefix(ROOT)
+        path = answer[f"{name}_endpoint"].removeprefix(ROOT)
         assert path in ROUTES
-    assert said["response_types_supported"] == ["code"]
-    assert said["grant_types_supported"] == ["authorization_code", "refresh_token"]
-    assert said["code_challenge_methods_supported"] == ["S256"]
-    assert said["token_endpoint_auth_methods_supported"] == ["none"]
-    assert said["authorization_response_iss_parameter_supported"] is True
+    assert answer["response_types_supported"] == ["code"]
+    assert answer["grant_types_supported"] == ["authorization_code", "refresh_token"]
+    assert answer["code_challenge_methods_supported"] == ["S256"]
+    assert answer["token_endpoint_auth_methods_supported"] == ["none"]
+    assert answer["authorization_response_iss_parameter_supported"] is True
 
 
 @pytest.mark.parametrize(("path", "method"), ROUTES.items())

@@ -29,27 +29,27 @@ async def post_registration(deployment, body):
 
 @pytest.mark.parametrize("uri", SAFE)
 async def test_safe_redirect_uri_is_accepted(deployment, uri):
-    status, said = await post_registration(deployment, {"redirect_uris": [uri], "client_name": "Helper"})
+    status, result = await post_registration(deployment, {"redirect_uris": [uri], "client_name": "Helper"})
     assert status == 201
-    assert said["redirect_uris"] == [uri]
-    assert said["client_name"] == "Helper"
-    assert said["token_endpoint_auth_method"] == "none"
-    assert "client_secret" not in said
-    assert (await deployment.store.oauth_clients.find_client(said["client_id"])).redirect_uris == (uri,)
+    assert result["redirect_uris"] == [uri]
+    assert result["client_name"] == "Helper"
+    assert result["token_endpoint_auth_method"] == "none"
+    assert "client_secret" not in result
+    assert (await deployment.store.oauth_clients.find_client(result["client_id"])).redirect_uris == (uri,)
 
 
 @pytest.mark.parametrize("uri", UNSAFE, ids=range(len(UNSAFE)))
 async def test_unsafe_redirect_uri_is_refused(deployment, uri):
-    status, said = await post_registration(deployment, {"redirect_uris": ["https://app.example/cb", uri]})
+    status, result = await post_registration(deployment, {"redirect_uris": ["https://app.example/cb", uri]})
     assert status == 400
-    assert said["error"] == "invalid_redirect_uri"
-    assert "error_description" in said
+    assert result["error"] == "invalid_redirect_uri"
+    assert "error_description" in result
 
 
 @pytest.mark.parametrize("uris", [None, [], "https://app.example/", [1], {}, ["https://app.example/"] * 11])
 async def test_redirect_uris_are_a_short_list(deployment, uris):
-    status, said = await post_registration(deployment, {"redirect_uris": uris})
-    assert (status, said["error"]) == (400, "invalid_redirect_uri")
+    status, result = await post_registration(deployment, {"redirect_uris": uris})
+    assert (status, result["error"]) == (400, "invalid_redirect_uri")
 
 
 @pytest.mark.parametrize("body", [b"", b"x", b"[]", b'"x"', b"null", b"\xff", b"[" * 50_000])
@@ -64,14 +64,14 @@ async def test_client_name_is_shortened(deployment):
         "redirect_uris": ["https://app.example/cb"],
         "client_name": "Good\u202e \n\x00\u200b helper " + "x" * 500,
     }
-    _, said = await post_registration(deployment, body)
-    assert said["client_name"].startswith("Good helper x")
-    assert len(said["client_name"]) == 80
+    _, result = await post_registration(deployment, body)
+    assert result["client_name"].startswith("Good helper x")
+    assert len(result["client_name"]) == 80
     for nameless in ({}, {"client_name": 5}, {"client_name": "\u200b"}):
-        _, said = await post_registration(
+        _, result = await post_registration(
             deployment, {"redirect_uris": ["https://app.example/cb"], **nameless}
         )
-        assert said["client_name"] == "app.example"
+        assert result["client_name"] == "app.example"
 
 
 async def test_unknown_client_metadata_is_ignored(deployment):
@@ -82,10 +82,10 @@ async def test_unknown_client_metadata_is_ignored(deployment):
         "client_id": "mine",
         "jwks_uri": "http://169.254.169.254/",
     }
-    status, said = await post_registration(deployment, body)
+    status, result = await post_registration(deployment, body)
     assert status == 201
-    assert said["client_id"] != "mine"
-    assert said["grant_types"] == ["authorization_code", "refresh_token"]
+    assert result["client_id"] != "mine"
+    assert result["grant_types"] == ["authorization_code", "refresh_token"]
 
 
 async def test_registrations_are_limited_to_ten_per_hour(deployment):
@@ -98,8 +98,8 @@ async def test_registrations_are_limited_to_ten_per_hour(deployment):
 
 async def test_registration_fails_without_the_limit_store(deployment):
     deployment.service.ports.limits.down = True
-    status, said = await post_registration(deployment, {"redirect_uris": ["https://app.example/cb"]})
-    assert (status, said["error"]) == (503, "temporarily_unavailable")
+    status, result = await post_registration(deployment, {"redirect_uris": ["https://app.example/cb"]})
+    assert (status, result["error"]) == (503, "temporarily_unavailable")
 
 
 async def test_clients_without_grants_are_deleted(deployment):

@@ -33,8 +33,8 @@ async def test_one_of_twenty_code_exchanges_succeeds(deployment, owner):
     code = (await helper.code(owner))["code"]
     answers = await asyncio.gather(*(helper.redeem(code) for _ in range(20)))
     assert sorted(status for status, _ in answers) == [200] + [400] * 19
-    assert {said["error"] for status, said in answers if status == 400} == {"invalid_grant"}
-    [tokens] = [said for status, said in answers if status == 200]
+    assert {result["error"] for status, result in answers if status == 400} == {"invalid_grant"}
+    [tokens] = [result for status, result in answers if status == 200]
     assert not await helper.works(tokens["access_token"])
     assert not await list_live_grants(deployment)
 
@@ -102,9 +102,9 @@ async def test_code_is_bound_to_its_client(deployment, owner):
 async def test_errors_have_the_codes_of_the_rfc(deployment, form, status, error):
     helper = await register_client(deployment)
     assert (await helper.token(**form))[0] == status
-    said = (await helper.token(**form))[1]
-    assert set(said) == {"error", "error_description"}
-    assert said["error"] == error
+    result = (await helper.token(**form))[1]
+    assert set(result) == {"error", "error_description"}
+    assert result["error"] == error
 
 
 async def test_token_request_is_a_form_without_repetitions(deployment, owner):
@@ -266,11 +266,11 @@ async def test_oauth_token_is_accepted_only_by_declared_routes(deployment, owner
     tokens = await helper.tokens(owner)
     for path in ("/v1/workspace", "/v1/overview", "/v1/exports"):
         assert (await deployment.api("GET", path, tokens["access_token"]))[0] == 401
-    status, said = await deployment.api(
+    status, result = await deployment.api(
         "POST", "/v1/keys", tokens["access_token"], {"name": "From a token", "scopes": [READ]}
     )
     assert status == 200
-    assert said["key"].startswith("dk_agent_")
+    assert result["key"].startswith("dk_agent_")
 
 
 async def test_only_token_digests_are_stored(deployment, owner, tmp_path):
@@ -301,6 +301,6 @@ async def test_unavailable_store_returns_503_to_the_client(deployment, owner, mo
 
     with monkeypatch.context() as patched:
         patched.setattr(deployment.store.one_time_tokens, "find_token_even_if_used", away)
-        status, said = await helper.redeem(code)
-    assert (status, said["error"]) == (503, "temporarily_unavailable")
+        status, result = await helper.redeem(code)
+    assert (status, result["error"]) == (503, "temporarily_unavailable")
     assert (await helper.redeem(code))[0] == 200

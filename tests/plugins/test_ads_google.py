@@ -30,23 +30,23 @@ NOW = datetime(2026, 7, 8, tzinfo=UTC)
 def google_ads_api(accounts, told, manager=None):
     """Enough of Google to tell accounts, and rows by account, level and days."""
 
-    def answers(asked):
-        if asked.path == "/token":
-            form = asked.form()
+    def answers(request):
+        if request.path == "/token":
+            form = request.form()
             assert form.pop("grant_type") == "refresh_token"
             assert form == {name: SECRETS[name] for name in ("client_id", "client_secret", "refresh_token")}
             return StubResponse({"access_token": "short-lived", "expires_in": 3599, "token_type": "Bearer"})
-        assert asked.headers["authorization"] == "Bearer short-lived"
-        assert asked.headers["developer-token"] == SECRETS["developer_token"]
-        assert asked.headers.get("login-customer-id") == manager
-        if asked.path == "/v26/customers:listAccessibleCustomers":
+        assert request.headers["authorization"] == "Bearer short-lived"
+        assert request.headers["developer-token"] == SECRETS["developer_token"]
+        assert request.headers.get("login-customer-id") == manager
+        if request.path == "/v26/customers:listAccessibleCustomers":
             names = [f"customers/{one.id}" for one in accounts]
             return StubResponse({"resourceNames": [*names, f"customers/{MANAGER}", "customers/3333333333"]})
-        customer = re.fullmatch(r"/v26/customers/(\d+)/googleAds:searchStream", asked.path)[1]
-        return stream_response(answer_query(asked.json()["query"], customer, accounts, told))
+        customer = re.fullmatch(r"/v26/customers/(\d+)/googleAds:searchStream", request.path)[1]
+        return stream_response(answer_query(request.json()["query"], customer, accounts, told))
 
-    def refused(asked):
-        if asked.path == "/token":
+    def refused(request):
+        if request.path == "/token":
             return StubResponse(
                 {"error": "invalid_grant", "error_description": "Token planted-refresh was revoked."}, 400
             )
@@ -95,16 +95,16 @@ def row_json(row):
         "conversions": row.conversions,
         "conversionsValue": None if row.conversion_value is None else float(to_major(row.conversion_value, row.currency)),
     }  # fmt: skip
-    told = {
+    values = {
         "campaign": {"resourceName": "customers/1/campaigns/1", "id": entity.campaign_id, "name": entity.campaign_name, "status": "ENABLED"},
         "segments": {"date": str(row.day)},
         "metrics": {name: value for name, value in figures.items() if value is not None},
     }  # fmt: skip
     if entity.group_id:
-        told["adGroup"] = {"id": entity.group_id, "name": entity.group_name, "status": "ENABLED"}
+        values["adGroup"] = {"id": entity.group_id, "name": entity.group_name, "status": "ENABLED"}
     if entity.ad_id:
-        told["adGroupAd"] = {"status": "PAUSED", "ad": {"id": entity.ad_id, "name": entity.ad_name}}
-    return told
+        values["adGroupAd"] = {"status": "PAUSED", "ad": {"id": entity.ad_id, "name": entity.ad_name}}
+    return values
 
 
 def stream_response(rows):
@@ -165,7 +165,9 @@ async def test_manager_account_lists_its_client_accounts(api):
 )
 async def test_error_code_decides_between_retry_and_rejection(api, code, status, kind, wait):
     before = api.answers
-    api.answers = lambda asked: before(asked) if asked.path == "/token" else failure_response(code, status)
+    api.answers = lambda request: (
+        before(request) if request.path == "/token" else failure_response(code, status)
+    )
     with pytest.raises(kind, match="Not now, or not you") as fault:
         await google_ads_platform(api).fetch_daily_spend(EUROS, AdLevel.AD, FIRST, THIRD, SECRETS)
     assert getattr(fault.value, "retry_after", None) == wait
@@ -180,8 +182,8 @@ async def test_token_endpoint_failure_is_not_a_rejection(api):
 async def test_malformed_rows_are_skipped(api):
     before = api.answers
     for row in ({}, [], {"campaign": {"id": "1"}, "segments": {"date": "soon"}}):
-        api.answers = lambda asked, row=row: (
-            before(asked) if asked.path == "/token" else StubResponse([{"results": [row]}])
+        api.answers = lambda request, row=row: (
+            before(request) if request.path == "/token" else StubResponse([{"results": [row]}])
         )
         with pytest.raises(PlatformUnavailable, match="another shape"):
             await google_ads_platform(api).fetch_daily_spend(EUROS, AdLevel.CAMPAIGN, FIRST, THIRD, SECRETS)
@@ -194,8 +196,8 @@ async def test_malformed_rows_are_skipped(api):
 )  # fmt: skip
 def test_micros_become_minor_units_without_a_float(currency, micros, expected):
     account = AdAccount("1", None, currency, "UTC")
-    told = {"campaign": {"id": 7}, "segments": {"date": "2026-07-01"}, "metrics": {"costMicros": micros}}
-    row = map_spend_row(told, account, AdLevel.CAMPAIGN, NOW, "v26")
+    values = {"campaign": {"id": 7}, "segments": {"date": "2026-07-01"}, "metrics": {"costMicros": micros}}
+    row = map_spend_row(values, account, AdLevel.CAMPAIGN, NOW, "v26")
     assert (row.spend, row.clicks, row.reach, row.conversions) == (expected, None, None, None)
     assert (row.entity.id, row.entity.campaign_name) == ("7", None)
 

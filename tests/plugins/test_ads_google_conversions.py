@@ -52,19 +52,19 @@ NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 def google_ads_api(received):
     """Enough of Google to give tokens and take conversions."""
 
-    def answers(asked):
-        if asked.path == "/token":
+    def answers(request):
+        if request.path == "/token":
             return StubResponse({"access_token": "short-lived", "expires_in": 3599, "token_type": "Bearer"})
-        assert asked.headers["authorization"] == "Bearer short-lived"
-        assert asked.headers["developer-token"] == SECRETS["developer_token"]
-        account = re.fullmatch(r"/v26/customers/(\d+):uploadClickConversions", asked.path)[1]
-        received.bodies.append(asked.body)
-        return answer_upload(asked.json(), account, received)
+        assert request.headers["authorization"] == "Bearer short-lived"
+        assert request.headers["developer-token"] == SECRETS["developer_token"]
+        account = re.fullmatch(r"/v26/customers/(\d+):uploadClickConversions", request.path)[1]
+        received.bodies.append(request.body)
+        return answer_upload(request.json(), account, received)
 
-    def refused(asked):
-        if asked.path == "/token":
-            said = {"error": "invalid_grant", "error_description": "Token planted-refresh was revoked."}
-            return StubResponse(said, 400)
+    def refused(request):
+        if request.path == "/token":
+            values = {"error": "invalid_grant", "error_description": "Token planted-refresh was revoked."}
+            return StubResponse(values, 400)
         return failed_response({"authenticationError": "OAUTH_TOKEN_REVOKED"}, 401)
 
     quota = {"quotaErrorDetails": {"rateScope": "DEVELOPER", "retryDelay": f"{RETRY_SECONDS}s"}}
@@ -93,8 +93,8 @@ def partial_failure(code, index=None):
         {"fieldName": "conversions"} | ({} if index is None else {"index": index}),
         {"fieldName": "gclid"},
     ]
-    said = "The click of Ada@example.com is not known."
-    return {"errorCode": code, "message": said, "location": {"fieldPathElements": where}}
+    result = "The click of Ada@example.com is not known."
+    return {"errorCode": code, "message": result, "location": {"fieldPathElements": where}}
 
 
 def upload_response(*faults, results=()):
@@ -126,24 +126,24 @@ class TestGoogleConversions(ConversionSenderConformance):
     async def harness(self):
         async with serve_api(google_ads_api(received := ReceivedConversions())) as api:
             sender = google_sender(api)
-            fail = fail_sending_calls(api, lambda asked: asked.path != "/token")
+            fail = fail_sending_calls(api, lambda request: request.path != "/token")
             yield SenderHarness(sender, SECRETS, received, api.fail_with, fail)
 
 
-def purchase_conversion(order="e-1", **told):
+def purchase_conversion(order="e-1", **fields):
     plain = Conversion(UUID(int=1), "Purchase", order, NOON, ActionSource.SYSTEM, Customer(email="a@b.co"))
-    return replace(plain, **told)
+    return replace(plain, **fields)
 
 
 @pytest.mark.parametrize("kind", ["gclid", "gbraid", "wbraid"])
 def test_purchase_with_all_fields_has_the_expected_payload(kind):
     east = timezone(timedelta(hours=5, minutes=30))
-    told = purchase_conversion(
+    result = purchase_conversion(
         order="order-7", occurred_at=datetime(2026, 7, 1, 17, 30, 9, 900_000, east), value=12_345, currency="USD",
         customer=replace(CUSTOMER, click=ClickId(kind, "Cj0_Kc-Q", NOON)), source_url="https://shop.example.com/thanks",
         order_id="order-7", line_items=(LineItem("sku-1", 2, 5_000),), consent_granted=True,
     )  # fmt: skip
-    assert upload_body_without_repeated_orders(Destination("111-111-1111", "9001", "Purchase"), [told]) == {
+    assert upload_body_without_repeated_orders(Destination("111-111-1111", "9001", "Purchase"), [result]) == {
         "conversions": [
             {
                 kind: "Cj0_Kc-Q",
@@ -169,12 +169,12 @@ def test_unknown_consent_is_omitted():
 
 
 def test_first_conversion_of_an_order_id_is_uploaded():
-    told = [
+    reported = [
         purchase_conversion("a", value=1, currency="JPY"),
         purchase_conversion("b"),
         purchase_conversion("a", value=2, currency="JPY"),
     ]
-    rows = upload_body_without_repeated_orders(DESTINATION, told)["conversions"]
+    rows = upload_body_without_repeated_orders(DESTINATION, reported)["conversions"]
     assert [(row["orderId"], row.get("conversionValue")) for row in rows] == [("a", 1.0), ("b", None)]
 
 
@@ -192,7 +192,7 @@ async def send_and_read_request(api, *orders):
 
 def send_and_read_outcomes(api, answer):
     before = api.answers
-    api.answers = lambda asked: before(asked) if asked.path == "/token" else answer
+    api.answers = lambda request: before(request) if request.path == "/token" else answer
 
 
 @pytest.mark.parametrize(

@@ -25,32 +25,32 @@ NOW = datetime(2026, 7, 8, tzinfo=UTC)
 def graph_api(platform_data, version="v25.0"):
     """Enough of graph.facebook.com to tell a scene."""
 
-    def answers(asked):
-        assert asked.headers["authorization"] == f"Bearer {TOKEN}"
-        assert "access_token" not in asked.query
-        root, *path = asked.path.strip("/").split("/")
+    def answers(request):
+        assert request.headers["authorization"] == f"Bearer {TOKEN}"
+        assert "access_token" not in request.query
+        root, *path = request.path.strip("/").split("/")
         assert root == version
         if path == ["me", "adaccounts"]:
             return page_response(
-                asked, [account_fields(one, asked.query["fields"]) for one in platform_data.accounts]
+                request, [account_fields(one, request.query["fields"]) for one in platform_data.accounts]
             )
         account, edge = path
         if edge != "insights":
-            assert asked.query["fields"] == "id,effective_status"
+            assert request.query["fields"] == "id,effective_status"
             level = NAMES[edge.removesuffix("s")]
             ids = dict.fromkeys(row.entity.id for row in platform_data.rows if row.entity.level is level)
             return page_response(
-                asked, [{"id": id_, "effective_status": "ACTIVE"} for id_ in [*ids][:-1] or ids]
+                request, [{"id": id_, "effective_status": "ACTIVE"} for id_ in [*ids][:-1] or ids]
             )
-        days = json.loads(asked.query["time_range"])
+        days = json.loads(request.query["time_range"])
         since, until = (date.fromisoformat(days[end]) for end in ("since", "until"))
-        rows = platform_data.expected_rows(account, NAMES[asked.query["level"]], since, until)
-        assert asked.query["time_increment"] == "1"
-        return page_response(asked, [insights_row(row, asked.query["fields"].split(",")) for row in rows])
+        rows = platform_data.expected_rows(account, NAMES[request.query["level"]], since, until)
+        assert request.query["time_increment"] == "1"
+        return page_response(request, [insights_row(row, request.query["fields"].split(",")) for row in rows])
 
     def refused(_):
-        said = {"message": f"Error validating access token: {TOKEN} has expired.", "type": "OAuthException"}
-        return StubResponse({"error": {**said, "code": 190, "error_subcode": 463, "fbtrace_id": "A1"}}, 400)
+        values = {"message": f"Error validating access token: {TOKEN} has expired.", "type": "OAuthException"}
+        return StubResponse({"error": {**values, "code": 190, "error_subcode": 463, "fbtrace_id": "A1"}}, 400)
 
     throttled = {"error": {"message": "There have been too many calls", "code": 80000, "is_transient": False}}
     return StubPlatformApi(answers, too_many_calls(throttled, 400), refused)
@@ -66,8 +66,8 @@ def page_response(asked, told):
 
 
 def account_fields(account, fields):
-    told = {"id": account.id, "name": account.name, "currency": account.currency}
-    return {name: {**told, "timezone_name": account.timezone}[name] for name in fields.split(",")}
+    values = {"id": account.id, "name": account.name, "currency": account.currency}
+    return {name: {**values, "timezone_name": account.timezone}[name] for name in fields.split(",")}
 
 
 def insights_row(row, fields):
@@ -80,12 +80,12 @@ def insights_row(row, fields):
         "reach": row.reach, "attribution_setting": "7d_click_1d_view",
         "actions": purchase_actions(row.conversions), "action_values": purchase_actions(format_amount(row.conversion_value, row.currency)),
     }  # fmt: skip
-    told = {
+    values = {
         name: str(known[name]) if not isinstance(known[name], list) else known[name]
         for name in fields
         if known[name] is not None
     }
-    return {**told, "date_start": str(row.day), "date_stop": str(row.day)}
+    return {**values, "date_start": str(row.day), "date_stop": str(row.day)}
 
 
 def format_amount(minor, currency):
@@ -168,16 +168,16 @@ async def test_retry_delay_is_read_from_the_response(api, header, expected):
 
 @pytest.mark.parametrize(("most", "sizes"), [(130, [500, 250, 125]), (10, [500, 250, 125, 62, 31, 15])])
 async def test_too_large_page_is_requested_in_smaller_pages(api, most, sizes):
-    said = {
+    values = {
         "message": "Please reduce the amount of data you're asking for, then retry your request",
         "code": 1,
     }
 
-    def answers(asked):
+    def answers(request):
         return (
             StubResponse({"data": []})
-            if int(asked.query["limit"]) <= most
-            else StubResponse({"error": said}, 500)
+            if int(request.query["limit"]) <= most
+            else StubResponse({"error": values}, 500)
         )
 
     api.answers = answers
@@ -186,7 +186,7 @@ async def test_too_large_page_is_requested_in_smaller_pages(api, most, sizes):
             await read_spend(api)
     else:
         assert await read_spend(api) == []
-    assert [int(asked.query["limit"]) for asked in api.asked] == sizes
+    assert [int(request.query["limit"]) for request in api.asked] == sizes
 
 
 async def test_malformed_rows_are_skipped(api):
@@ -197,12 +197,14 @@ async def test_malformed_rows_are_skipped(api):
 
 
 def test_purchases_count_once_and_amounts_avoid_floats():
-    told = {
+    values = {
         "campaign_id": "1", "date_start": "2026-07-01", "spend": "0.285",
         "actions": [{"action_type": "purchase", "value": "3"}, {"action_type": "omni_purchase", "value": "4"}],
         "action_values": [{"action_type": "purchase", "value": "90071992547409.93"}],
     }  # fmt: skip
-    row = map_spend_row(told, AdAccount("act_1", None, "KWD", "Asia/Kuwait"), AdLevel.CAMPAIGN, NOW, "v25.0")
+    row = map_spend_row(
+        values, AdAccount("act_1", None, "KWD", "Asia/Kuwait"), AdLevel.CAMPAIGN, NOW, "v25.0"
+    )
     assert (row.spend, row.conversions, row.conversion_value) == (285, 4.0, 90071992547409930)
     assert (row.clicks, row.reach, row.report_version) == (None, None, "v25.0")
 

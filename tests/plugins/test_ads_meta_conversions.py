@@ -47,13 +47,13 @@ SECRETS = {"access_token": TOKEN}
 def graph_api(received):
     """Enough of graph.facebook.com to take events."""
 
-    def answers(asked):
-        assert asked.headers["authorization"] == f"Bearer {TOKEN}"
-        assert (asked.method, asked.query) == ("POST", {})
-        version, pixel, edge = asked.path.strip("/").split("/")
+    def answers(request):
+        assert request.headers["authorization"] == f"Bearer {TOKEN}"
+        assert (request.method, request.query) == ("POST", {})
+        version, pixel, edge = request.path.strip("/").split("/")
         assert (version, edge) == ("v26.0", "events")
-        received.bodies.append(asked.body)
-        body = asked.json()
+        received.bodies.append(request.body)
+        body = request.json()
         if any(event["event_id"] == REJECTED_ORDER_ID for event in body["data"]):
             return error_response(100, 400, 2804003, "Ada@example.com is wrong.")
         for event in body["data"]:
@@ -150,10 +150,10 @@ def test_website_purchase_with_all_fields_has_the_expected_payload():
     }
 
 
-def purchase_conversion(**told):
+def purchase_conversion(**fields):
     at = datetime(2026, 7, 1, 12, tzinfo=UTC)
     plain = Conversion(UUID(int=1), "Lead", "e-1", at, ActionSource.SYSTEM, Customer(email="a@b.co"))
-    return replace(plain, **told)
+    return replace(plain, **fields)
 
 
 def test_click_cookie_precedes_the_click_id():

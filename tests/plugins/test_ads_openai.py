@@ -44,16 +44,16 @@ NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 def openai_ads_api(received):
     """Enough of bzr.openai.com to take events."""
 
-    def answers(asked):
-        assert asked.headers["authorization"] == f"Bearer {SECRETS['api_key']}"
-        assert (asked.method, asked.path, [*asked.query]) == ("POST", "/v1/events", ["pid"])
-        received.bodies.append(asked.body)
-        body = asked.json()
+    def answers(request):
+        assert request.headers["authorization"] == f"Bearer {SECRETS['api_key']}"
+        assert (request.method, request.path, [*request.query]) == ("POST", "/v1/events", ["pid"])
+        received.bodies.append(request.body)
+        body = request.json()
         if any(event["id"] == REJECTED_ORDER_ID for event in body["events"]):
             return error_response("invalid_request_error", 400, "Ada@example.com is no hash.")
         for event in body["events"]:
             received.record_unless_duplicate(
-                asked.query["pid"], event["id"], event["type"], is_test=body["validate_only"]
+                request.query["pid"], event["id"], event["type"], is_test=body["validate_only"]
             )
         return StubResponse({"accepted": len(body["events"])})
 
@@ -119,9 +119,9 @@ def test_purchase_with_all_fields_has_the_expected_payload():
     }
 
 
-def purchase_conversion(event="lead_created", source=ActionSource.SYSTEM, **told):
+def purchase_conversion(event="lead_created", source=ActionSource.SYSTEM, **fields):
     plain = Conversion(UUID(int=1), event, "e-1", NOON, source, Customer(email="a@b.co"))
-    return replace(plain, **told)
+    return replace(plain, **fields)
 
 
 @pytest.mark.parametrize(

@@ -32,11 +32,11 @@ def api_response(data=None, code=0, message="OK", status=200):
 def tiktok_api(platform_data):
     """Enough of business-api.tiktok.com to tell a scene."""
 
-    def answers(asked):
-        assert asked.headers["access-token"] == SECRETS["access_token"]
-        match asked.path.removeprefix("/open_api/v1.3/"):
+    def answers(request):
+        assert request.headers["access-token"] == SECRETS["access_token"]
+        match request.path.removeprefix("/open_api/v1.3/"):
             case "oauth2/advertiser/get/":
-                assert asked.query == {"app_id": SECRETS["app_id"], "secret": SECRETS["secret"]}
+                assert request.query == {"app_id": SECRETS["app_id"], "secret": SECRETS["secret"]}
                 return api_response(
                     {
                         "list": [
@@ -46,15 +46,15 @@ def tiktok_api(platform_data):
                     }
                 )
             case "advertiser/info/":
-                ids = json.loads(asked.query["advertiser_ids"])
-                fields = json.loads(asked.query["fields"])
+                ids = json.loads(request.query["advertiser_ids"])
+                fields = json.loads(request.query["fields"])
                 return api_response(
                     {"list": [account_fields(one, fields) for one in platform_data.accounts if one.id in ids]}
                 )
             case "report/integrated/get/":
-                return report_response(asked, platform_data)
+                return report_response(request, platform_data)
             case "campaign/get/" | "adgroup/get/" | "ad/get/" as path:
-                return entity_list_response(asked, platform_data, path.partition("/")[0])
+                return entity_list_response(request, platform_data, path.partition("/")[0])
 
     def refused(_):
         return api_response(
@@ -80,9 +80,9 @@ def report_response(asked, platform_data):
     rows = platform_data.expected_rows(asked.query["advertiser_id"], level, first, last)
     dimensions, metrics = (json.loads(asked.query[name]) for name in ("dimensions", "metrics"))
     page = int(asked.query["page"])
-    told = [report_row(row, dimensions, metrics) for row in rows[(page - 1) * PAGE : page * PAGE]]
+    reported = [report_row(row, dimensions, metrics) for row in rows[(page - 1) * PAGE : page * PAGE]]
     sizes = {"page": page, "page_size": PAGE, "total_number": len(rows), "total_page": -(-len(rows) // PAGE)}
-    return api_response({"list": told, "page_info": sizes})
+    return api_response({"list": reported, "page_info": sizes})
 
 
 def entity_list_response(asked, platform_data, kind):
@@ -92,8 +92,10 @@ def entity_list_response(asked, platform_data, kind):
     ids = [*dict.fromkeys(one.id for one in own if one.level is levels[kind] and one.id != "305")]
     assert json.loads(asked.query["fields"]) == [f"{kind}_id", "operation_status"]
     page = int(asked.query["page"])
-    told = [{f"{kind}_id": id_, "operation_status": "ENABLE"} for id_ in ids[(page - 1) * PAGE : page * PAGE]]
-    return api_response({"list": told, "page_info": {"page": page, "total_page": -(-len(ids) // PAGE)}})
+    reported = [
+        {f"{kind}_id": id_, "operation_status": "ENABLE"} for id_ in ids[(page - 1) * PAGE : page * PAGE]
+    ]
+    return api_response({"list": reported, "page_info": {"page": page, "total_page": -(-len(ids) // PAGE)}})
 
 
 def report_row(row, dimensions, metrics):
@@ -174,25 +176,25 @@ async def test_retry_delay_is_read_from_the_response(api):
 async def test_malformed_rows_are_skipped(api):
     row = {"dimensions": {"ad_id": "1", "stat_time_day": "2026-07-01 00:00:00"}, "metrics": {}}
     pages = {"page_info": {"total_page": 1}}
-    for told in ({}, {"list": []}, {"list": [row], **pages}, {"list": [[]], **pages}):
-        api.answers = lambda _, told=told: api_response(told)
+    for values in ({}, {"list": []}, {"list": [row], **pages}, {"list": [[]], **pages}):
+        api.answers = lambda _, values=values: api_response(values)
         with pytest.raises(PlatformUnavailable, match="another shape"):
             await read_spend(api)
 
 
 def test_dash_is_null_and_amounts_avoid_floats():
-    told = {
+    values = {
         "dimensions": {"campaign_id": 7, "stat_time_day": "2026-07-01 00:00:00"},
         "metrics": {"spend": "90071992547409.93", "clicks": "0", "reach": "-", "complete_payment": "2.5"},
     }
-    row = map_spend_row(told, EUROS, AdLevel.CAMPAIGN, NOW, "v1.3")
+    row = map_spend_row(values, EUROS, AdLevel.CAMPAIGN, NOW, "v1.3")
     assert (row.spend, row.clicks, row.reach, row.conversions) == (9007199254740993, 0, None, 2.5)
     assert (row.impressions, row.conversion_value, row.entity.id) == (None, None, "7")
 
 
 def test_account_time_zone_falls_back_to_its_own():
-    told = {"advertiser_id": "1", "currency": "EUR", "timezone": "Europe/Berlin"}
-    assert map_account(told) == AdAccount("1", None, "EUR", "Europe/Berlin")
+    values = {"advertiser_id": "1", "currency": "EUR", "timezone": "Europe/Berlin"}
+    assert map_account(values) == AdAccount("1", None, "EUR", "Europe/Berlin")
 
 
 def test_tiktok_platform_is_registered_by_its_hook():

@@ -39,11 +39,11 @@ NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 def business_api(received):
     """Enough of business-api.tiktok.com to take events."""
 
-    def answers(asked):
-        assert asked.headers["access-token"] == SECRETS["access_token"]
-        assert (asked.method, asked.path) == ("POST", "/open_api/v1.3/event/track/")
-        received.bodies.append(asked.body)
-        body = asked.json()
+    def answers(request):
+        assert request.headers["access-token"] == SECRETS["access_token"]
+        assert (request.method, request.path) == ("POST", "/open_api/v1.3/event/track/")
+        received.bodies.append(request.body)
+        body = request.json()
         assert body["event_source"] == "web"
         if any(event["event_id"] == REJECTED_ORDER_ID for event in body["data"]):
             return api_response(40002, "user: Ada@example.com is no hash")

@@ -257,10 +257,10 @@ async def test_signed_webhook_is_confirmed_through_the_api(account, checkout):
 )
 async def test_forged_webhook_is_refused_without_api_requests(account, checkout, forge):
     _, got = await place_order(account, checkout)
-    asked = len(account.calls)
+    request = len(account.calls)
     with pytest.raises(InvalidWebhookSignature):
         await checkout.receive_webhook(forge(signed_webhook(account.event(got.order_id))))
-    assert len(account.calls) == asked
+    assert len(account.calls) == request
 
 
 async def test_webhook_with_another_secret_is_refused_and_one_of_300_seconds_is_not(account, checkout):
@@ -284,9 +284,9 @@ async def test_webhook_with_another_secret_is_refused_and_one_of_300_seconds_is_
 )
 async def test_irrelevant_webhook_is_accepted_without_api_requests(account, checkout, alter):
     _, got = await place_order(account, checkout, **PAID)
-    asked = len(account.calls)
+    request = len(account.calls)
     assert await checkout.receive_webhook(signed_webhook(alter(account.event(got.order_id)))) is None
-    assert len(account.calls) == asked
+    assert len(account.calls) == request
 
 
 async def test_unavailable_api_is_reported_without_secrets(account, checkout, tmp_path):
@@ -373,7 +373,7 @@ async def test_twenty_webhooks_and_polls_create_one_workspace(account, signups, 
         signup = await store.signups.find_signup(SignupLookup.ID, applied.signup.id.hex)
         account.change(signup.order, **PAID)
         kinds = ["checkout.session.completed", "checkout.session.async_payment_succeeded"]
-        told = await asyncio.gather(
+        result = await asyncio.gather(
             *(
                 settlement.verify_and_record_webhook(
                     signed_webhook(account.event(signup.order, kinds[n % 2]))
@@ -387,7 +387,7 @@ async def test_twenty_webhooks_and_polls_create_one_workspace(account, signups, 
                 signed_webhook(account.event(signup.order), secret="whsec_other")
             )
     assert len(await store.credentials.list_workspaces()) == 1
-    assert sum(outcome is True for outcome in told) <= 1
+    assert sum(outcome is True for outcome in result) <= 1
     assert (await store.credentials.list_workspaces())[0].plan == "growth"
     assert KEY not in caplog.text
     assert SIGNING not in caplog.text

@@ -94,9 +94,9 @@ async def test_keys_can_be_in_an_environment_variable(tmp_path, monkeypatch):
 async def test_deployment_without_the_key_it_names_does_not_start(tmp_path, url, written, told):
     if written is not None:
         (tmp_path / "connections.key").write_text(written)
-    for asked in ("start", "check"):
+    for request in ("start", "check"):
         with pytest.raises(StartupError, match=told):
-            await getattr(open_cipher(tmp_path, url), asked)()
+            await getattr(open_cipher(tmp_path, url), request)()
 
 
 def test_url_without_a_source_is_refused(tmp_path):

@@ -58,6 +58,8 @@ def find_empty_fields(told):
 )
 def test_payloads_contain_no_plain_personal_data_and_no_empty_fields(body_of, conversion, money):
     value, currency = money or (None, None)
-    told = json.loads(json.dumps(body_of(DESTINATION, [replace(conversion, value=value, currency=currency)])))
-    assert not find_empty_fields(told)
-    assert MARK.lower() not in json.dumps(told).lower()
+    result = json.loads(
+        json.dumps(body_of(DESTINATION, [replace(conversion, value=value, currency=currency)]))
+    )
+    assert not find_empty_fields(result)
+    assert MARK.lower() not in json.dumps(result).lower()

@@ -46,7 +46,7 @@ def store(tmp_path_factory):
 
 async def derived_table_rows(store) -> dict[str, list[str]]:
     """Returns the current derived rows, without the versions that they replaced."""
-    asked = {table: f"SELECT * EXCEPT (version, is_deleted) FROM {table}" for table in DERIVED_TABLES}
+    request = {table: f"SELECT * EXCEPT (version, is_deleted) FROM {table}" for table in DERIVED_TABLES}
     return {
         table: sorted(
             map(
@@ -56,7 +56,7 @@ async def derived_table_rows(store) -> dict[str, list[str]]:
                 ),
             )
         )
-        for table, text in asked.items()
+        for table, text in request.items()
     }
 
 
@@ -175,8 +175,14 @@ async def test_server_that_is_not_there_stops_the_start():
 
 
 def test_settings_are_parsed_from_the_url():
-    told = {"url": "clickhouse://here/db", "host": "here", "path": "db", "secure": "true", "cluster": "shop"}
-    settings = ClickHouseSettings.model_validate(told)
+    values = {
+        "url": "clickhouse://here/db",
+        "host": "here",
+        "path": "db",
+        "secure": "true",
+        "cluster": "shop",
+    }
+    settings = ClickHouseSettings.model_validate(values)
     assert (settings.database, settings.secure, settings.cluster) == ("db", True, "shop")
 
 

@@ -49,10 +49,10 @@ class UnreplicatedClient:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._find_client_if_id_well_formed, name)
 
-    def command(self, text: str, **told: Any) -> Any:
-        for said, instead in WITHOUT_KEEPER.items():
-            text = text.replace(said, instead)
-        return self._find_client_if_id_well_formed.command(text, **told)
+    def command(self, text: str, **fields: Any) -> Any:
+        for result, instead in WITHOUT_KEEPER.items():
+            text = text.replace(result, instead)
+        return self._find_client_if_id_well_formed.command(text, **fields)
 
 
 def open_cluster_store(connect: Callable[[], Any]) -> SqlEventStore:
@@ -92,8 +92,8 @@ class TestClusterAgrees(EventStoreKit):
     async def test_cluster_returns_the_results_of_one_server(self, store: Store, oracle: Store) -> None:
         drawn, random = random_dataset(Random(8), 50), Random(8)
         for batch in (drawn.builder.events[:20], drawn.builder.events[20:]):
-            for asked in (store, oracle):
-                assert await asked.append(batch) == len(batch)
+            for request in (store, oracle):
+                assert await request.append(batch) == len(batch)
         for _ in range(3):
             await assert_same_answer_as_reference(
                 store, oracle, "aggregate", random_queries.random_aggregate_query(random, drawn)
@@ -127,9 +127,9 @@ async def test_distributed_inserts_reach_the_tables_of_the_shard(cluster):
     story = random_dataset(Random(4), 30).builder
     assert await cluster.append(story.events) == len(story.events)
     assert await cluster.append(story.events) == 0
-    asked = "SELECT count() FROM {} WHERE workspace_id = '{}'"
+    request = "SELECT count() FROM {} WHERE workspace_id = '{}'"
     for table in ("events", "events_local"):
-        text = asked.format(table, story.workspace_id)
+        text = request.format(table, story.workspace_id)
         rows = await cluster._engine.run_read_within_time_budget(
             lambda reader, text=text: reader.execute_text(text, {})
         )

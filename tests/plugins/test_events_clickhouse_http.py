@@ -125,13 +125,13 @@ async def test_read_with_a_cancelled_caller_is_killed_on_the_server(store):
     async def ended() -> bool:
         return not await running()
 
-    asked = asyncio.create_task(
+    request = asyncio.create_task(
         store._engine.run_read_within_time_budget(lambda reader: reader.execute_text(SLOW, {}))
     )
     await until(running, "the question runs")
-    asked.cancel()
+    request.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asked
+        await request
     await until(ended, "the server runs it no more")
 
 
@@ -186,11 +186,11 @@ async def test_hanging_server_is_reported_before_the_time_budget_ends(folder, mo
         await store.start()
         await store.append(story.events)
         server.going.clear()
-        asked = [asyncio.create_task(count_stored_events(store, story)) for _ in range(3)]
-        _, waiting = await asyncio.wait(asked, timeout=DEADLINE)
+        requests = [asyncio.create_task(count_stored_events(store, story)) for _ in range(3)]
+        _, waiting = await asyncio.wait(requests, timeout=DEADLINE)
         server.going.set()
         assert not waiting
-        assert [type(each.exception()) for each in asked] == [StoreUnavailable] * 3
+        assert [type(each.exception()) for each in requests] == [StoreUnavailable] * 3
         assert await count_stored_events(store, story) == len(story.events)
         await store.aclose()
 
@@ -203,10 +203,10 @@ def short_poll_interval(monkeypatch):
 
 @pytest.mark.usefixtures("short_poll_interval")
 async def test_long_read_on_a_responsive_server_is_not_cancelled(store, monkeypatch):
-    asked = Mock(side_effect=store.backend.ping)
-    monkeypatch.setattr(store._engine._watchdog, "_ping", asked)
+    request = Mock(side_effect=store.backend.ping)
+    monkeypatch.setattr(store._engine._watchdog, "_ping", request)
     async with asyncio.timeout(DEADLINE):
-        while not asked.called:
+        while not request.called:
             assert await store._engine.run_read_within_time_budget(
                 lambda reader: reader.execute_text("SELECT sleep(0.3)", {})
             ) == [(0,)]

@@ -38,7 +38,7 @@ def store():
 
 @pytest.fixture
 def story():
-    told = EventBuilder()
+    result = EventBuilder()
     for country, name in (
         ("DE", "page_view"),
         ("DE", "page_view"),
@@ -46,8 +46,8 @@ def story():
         ("FR", "page_view"),
         (None, "click"),
     ):
-        told.add_event(name, at="2026-03-02", visitor="A1", country=country)
-    return told
+        result.add_event(name, at="2026-03-02", visitor="A1", country=country)
+    return result
 
 
 def test_memory_scheme_opens_the_memory_store():

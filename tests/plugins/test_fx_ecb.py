@@ -17,7 +17,7 @@ TUESDAY, FRIDAY = date(2026, 7, 7), date(2026, 7, 3)
 
 
 def rates_xml(*days):
-    told = "".join(
+    result = "".join(
         f"<Cube time='{day}'>{''.join(f'<Cube currency={code!r} rate={rate!r}/>' for code, rate in rates.items())}"
         "</Cube>\n"
         for day, rates in days
@@ -25,7 +25,7 @@ def rates_xml(*days):
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n<gesmes:Envelope xmlns:gesmes="http://www.gesmes.org/xml/2002-08-01" '
         'xmlns="http://www.ecb.int/vocabulary/2002-08-01/eurofxref"><gesmes:subject>Reference rates</gesmes:subject>'
-        f"<gesmes:Sender><gesmes:name>European Central Bank</gesmes:name></gesmes:Sender><Cube>{told}</Cube>"
+        f"<gesmes:Sender><gesmes:name>European Central Bank</gesmes:name></gesmes:Sender><Cube>{result}</Cube>"
         "</gesmes:Envelope>"
     )
 
@@ -99,18 +99,18 @@ class TestReferenceRates(RateSourceConformance):
 )
 async def test_smallest_sufficient_file_is_requested(rate_server, tmp_path, kept, files):
     await open_source(rate_server, tmp_path).fetch_rates_not_stored_yet(kept)
-    assert [asked.path for asked in rate_server.api.asked] == [f"/eurofxref-{file}.xml" for file in files]
+    assert [request.path for request in rate_server.api.asked] == [f"/eurofxref-{file}.xml" for file in files]
 
 
 async def test_no_working_day_lies_in_a_weekend(rate_server, tmp_path):
     rate_server.daily = rates_xml((date(2026, 7, 6), {"USD": "1.08"}))
     await open_source(rate_server, tmp_path).fetch_rates_not_stored_yet(read_rates(FRIDAY))
-    assert [asked.path for asked in rate_server.api.asked] == ["/eurofxref-daily.xml"]
+    assert [request.path for request in rate_server.api.asked] == ["/eurofxref-daily.xml"]
 
 
 async def test_rates_are_the_decimals_that_were_published_from_the_first_day_on(rate_server, tmp_path):
-    told = await open_source(rate_server, tmp_path).fetch_rates_not_stored_yet(read_rates(TUESDAY))
-    assert told == [
+    answer = await open_source(rate_server, tmp_path).fetch_rates_not_stored_yet(read_rates(TUESDAY))
+    assert answer == [
         DayRate(TUESDAY, "USD", Decimal("1.0876")), DayRate(TUESDAY, "JPY", Decimal("171.23")),
     ]  # fmt: skip
     assert {

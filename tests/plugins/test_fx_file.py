@@ -30,10 +30,10 @@ class TestRateFile(RateSourceConformance):
 
 
 async def test_lines_are_days_and_columns_currencies(tmp_path):
-    told = await open_source(
+    answer = await open_source(
         tmp_path, "Date,USD,JPY,RUB,\n2026-07-07,1.0876,171.23,N/A,\n2026-07-06, 1.08 ,,N/A,\n"
     ).fetch_rates_not_stored_yet(None)
-    assert told == [
+    assert answer == [
         DayRate(DAY, "USD", Decimal("1.0876")),
         DayRate(DAY, "JPY", Decimal("171.23")),
         DayRate(date(2026, 7, 6), "USD", Decimal("1.08")),
@@ -44,11 +44,11 @@ async def test_lines_are_days_and_columns_currencies(tmp_path):
     "text", ["Day,USD\n2026-07-07,1\n", "Date,USD\nyesterday,1\n", "Date,USD\n2026-07-07,much\n", "Date,EUR\n2026-07-07,1\n"]
 )  # fmt: skip
 async def test_invalid_line_is_named(tmp_path, text):
-    asked = open_source(tmp_path, text)
+    request = open_source(tmp_path, text)
     with pytest.raises(RateSourceUnavailable, match=r"Line 2 of .*rates\.csv"):
-        await asked.fetch_rates_not_stored_yet(None)
+        await request.fetch_rates_not_stored_yet(None)
     with pytest.raises(StartupError, match=r"fx\.rates"):
-        await asked.check()
+        await request.check()
 
 
 async def test_missing_file_stops_the_start(tmp_path):

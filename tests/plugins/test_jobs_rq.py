@@ -93,11 +93,11 @@ async def test_health_check_leaves_nothing_on_the_server(jobs, jobs_with_short_t
 
 
 async def test_serving_process_runs_no_jobs(jobs):
-    stop, asked = asyncio.Event(), []
-    here = asyncio.create_task(jobs.run_worker(asked.append, stop))
+    stop, request = asyncio.Event(), []
+    here = asyncio.create_task(jobs.run_worker(request.append, stop))
     await asyncio.wait_for(here, 30)
     assert not stop.is_set()
-    assert asked == []
+    assert request == []
 
 
 def test_queue_without_a_server_stops_the_start(tmp_path):
@@ -225,6 +225,6 @@ async def test_worker_needs_a_job_queue(tmp_path):
     (tmp_path / "touchpoint.toml").write_text("")
     command = [sys.executable, "-m", "hosts.cli", "worker", "--config", str(tmp_path / "touchpoint.toml")]
     done = await asyncio.create_subprocess_exec(*command, stderr=subprocess.PIPE)
-    _, said = await done.communicate()
+    _, result = await done.communicate()
     assert done.returncode == 2
-    assert b"needs no worker" in said
+    assert b"needs no worker" in result

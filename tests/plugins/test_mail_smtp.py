@@ -140,10 +140,10 @@ async def test_health_check_reports_the_server_message_without_password(
 ):
     async with serve_smtp() as server:
         server.answers[verb] = answer
-        with pytest.raises(StartupError, match=r"mail\.transport cannot be used") as told:
+        with pytest.raises(StartupError, match=r"mail\.transport cannot be used") as result:
             await open_mailer(tmp_path, f"ann:sesame@127.0.0.1:{server.port}", security=security).check()
-    assert said in str(told.value)
-    assert "sesame" not in str(told.value)
+    assert said in str(result.value)
+    assert "sesame" not in str(result.value)
 
 
 async def test_health_check_of_a_silent_server_times_out(tmp_path):

@@ -21,7 +21,7 @@ def milliseconds(instant):
     return int(instant.timestamp() * 1000)
 
 
-def revenuecat_event(kind, **said):
+def revenuecat_event(kind, **columns):
     fields = {
         "id": f"{kind}-1",
         "type": kind,
@@ -50,7 +50,7 @@ def revenuecat_event(kind, **said):
         "tax_percentage": 0.1597,
         "takehome_percentage": 0.7,
     }
-    return {"api_version": "1.0", "event": fields | said}
+    return {"api_version": "1.0", "event": fields | columns}
 
 
 PAID = {"price": 11.71, "price_in_purchased_currency": 9.99}
@@ -153,38 +153,42 @@ def test_provider_is_registered_by_the_plugin():
 
 
 def test_purchase_has_price_interval_and_customer():
-    told = map_event("INITIAL_PURCHASE", **PAID)
-    assert told.occurred_at == JULY
-    assert told.identity == {"visitor_id": "visitor-7", "user_id": "user_1234", "email": "ann@example.com"}
-    assert told.external_ids == {"revenuecat": "$RCAnonymousID:87c6"}
-    state = told.states[0]
+    result = map_event("INITIAL_PURCHASE", **PAID)
+    assert result.occurred_at == JULY
+    assert result.identity == {"visitor_id": "visitor-7", "user_id": "user_1234", "email": "ann@example.com"}
+    assert result.external_ids == {"revenuecat": "$RCAnonymousID:87c6"}
+    state = result.states[0]
     assert (state.subscription_id, state.status) == ("1000", SubscriptionStatus.ACTIVE)
     assert (state.amount, state.currency, state.interval) == (999, "EUR", Interval.MONTH)
     assert (state.plan, state.product_id) == ("pro", "pro_monthly")
     assert (state.started_at, state.current_period_end) == (JULY, AUGUST)
-    assert told.payments[0].kind is PaymentKind.CHARGE
-    assert (told.payments[0].amount, told.payments[0].currency, told.payments[0].at) == (999, "EUR", JULY)
+    assert result.payments[0].kind is PaymentKind.CHARGE
+    assert (result.payments[0].amount, result.payments[0].currency, result.payments[0].at) == (
+        999,
+        "EUR",
+        JULY,
+    )
 
 
 def test_amounts_are_in_the_paid_currency_with_the_store_fee():
-    told = map_event("RENEWAL", **PAID).properties
-    assert (told["revenue"], told["currency"], told["order_id"]) == ("9.99", "EUR", "1002")
-    assert (told["fee"], told["shipping"]) == ("3.00", "0")
-    assert "discount" not in told
-    assert (told["tax_percentage"], told["takehome_percentage"]) == ("0.1597", "0.7")
-    assert "tax" not in told
+    result = map_event("RENEWAL", **PAID).properties
+    assert (result["revenue"], result["currency"], result["order_id"]) == ("9.99", "EUR", "1002")
+    assert (result["fee"], result["shipping"]) == ("3.00", "0")
+    assert "discount" not in result
+    assert (result["tax_percentage"], result["takehome_percentage"]) == ("0.1597", "0.7")
+    assert "tax" not in result
 
 
 def test_prices_are_parsed_as_decimals():
     for written, minor in (("0.29", 29), ("1.005", 100), ("1.015", 102), ("4.35", 435), ("1e2", 10_000)):
         message = json.loads(json.dumps(revenuecat_event("RENEWAL")).replace("0.0,", f"{written},"))
-        told = map_message(message, "app1")
-        assert told.payments[0].amount == minor, written
+        result = map_message(message, "app1")
+        assert result.payments[0].amount == minor, written
 
 
 def test_price_without_a_currency_is_in_dollars():
-    told = map_event("RENEWAL", price=11.71, price_in_purchased_currency=None, currency=None)
-    assert (told.properties["revenue"], told.properties["currency"]) == ("11.71", "USD")
+    result = map_event("RENEWAL", price=11.71, price_in_purchased_currency=None, currency=None)
+    assert (result.properties["revenue"], result.properties["currency"]) == ("11.71", "USD")
     unknown = map_event("RENEWAL", price=None, price_in_purchased_currency=None)
     assert "revenue" not in unknown.properties
     assert (unknown.states[0].amount, unknown.payments) == (None, ())
@@ -209,9 +213,9 @@ def test_cancellation_ends_at_the_end_of_the_period():
 
 def test_failed_payment_is_past_due_and_counted_once():
     issue, cancellation = map_event("BILLING_ISSUE"), map_event("CANCELLATION", cancel_reason="BILLING_ERROR")
-    for told in (issue, cancellation):
-        assert told.states[0].status is SubscriptionStatus.PAST_DUE
-        assert not told.states[0].cancel_at_period_end
+    for result in (issue, cancellation):
+        assert result.states[0].status is SubscriptionStatus.PAST_DUE
+        assert not result.states[0].cancel_at_period_end
     assert [deed.kind for deed in issue.payments] == [PaymentKind.FAILED_PAYMENT]
     assert issue.payments[0].amount is None
     assert cancellation.payments == ()
@@ -228,10 +232,10 @@ def test_refund_reverses_its_order_and_ends_the_subscription():
 
 
 def test_reversed_refund_is_a_charge_that_repeats_no_order():
-    told = map_event("REFUND_REVERSED", **PAID)
-    assert (told.properties["revenue"], told.properties["reversed_order_id"]) == ("9.99", "1002")
-    assert "order_id" not in told.properties
-    assert told.payments[0].amount == 999
+    result = map_event("REFUND_REVERSED", **PAID)
+    assert (result.properties["revenue"], result.properties["reversed_order_id"]) == ("9.99", "1002")
+    assert "order_id" not in result.properties
+    assert result.payments[0].amount == 999
 
 
 def test_pause_begins_when_the_paid_period_ends():
@@ -251,16 +255,19 @@ def test_expiration_ends_and_uncancellation_or_extension_continues_a_subscriptio
 
 
 def test_product_change_applies_from_its_first_renewal():
-    told = map_event("PRODUCT_CHANGE", new_product_id="pro_yearly")
-    assert (told.states, told.payments) == ((), ())
-    assert (told.properties["product_id"], told.properties["new_product_id"]) == ("pro_monthly", "pro_yearly")
+    result = map_event("PRODUCT_CHANGE", new_product_id="pro_yearly")
+    assert (result.states, result.payments) == ((), ())
+    assert (result.properties["product_id"], result.properties["new_product_id"]) == (
+        "pro_monthly",
+        "pro_yearly",
+    )
 
 
 def test_transfer_sets_the_new_customer():
-    told = map_message(TRANSFER, "app1")
-    assert told.identity == {"user_id": "user_1234"}
-    assert told.properties["transferred_from"] == ["$RCAnonymousID:8069"]
-    assert told.states == ()
+    result = map_message(TRANSFER, "app1")
+    assert result.identity == {"user_id": "user_1234"}
+    assert result.properties["transferred_from"] == ["$RCAnonymousID:8069"]
+    assert result.states == ()
 
 
 def test_anonymous_customer_is_identified_by_alias_or_external_id():
@@ -274,13 +281,13 @@ def test_anonymous_customer_is_identified_by_alias_or_external_id():
 
 
 def test_early_renewal_has_the_time_of_its_message():
-    told = map_event(
+    result = map_event(
         "RENEWAL",
         purchased_at_ms=milliseconds(AUGUST),
         expiration_at_ms=milliseconds(AUGUST + timedelta(days=31)),
         **PAID,
     )
-    assert told.occurred_at == JULY + timedelta(seconds=4)
+    assert result.occurred_at == JULY + timedelta(seconds=4)
 
 
 def test_unknown_event_type_is_refused_and_named():

@@ -90,15 +90,15 @@ def test_every_mapped_topic_has_a_conformance_sample():
 
 
 def test_parts_of_an_order_add_up_to_what_was_paid():
-    told = map_message_of("orders/paid", ORDER)
-    money = {name: told.properties[name] for name in ("revenue", "tax", "shipping", "discount", "currency")}
+    result = map_message_of("orders/paid", ORDER)
+    money = {name: result.properties[name] for name in ("revenue", "tax", "shipping", "discount", "currency")}
     assert money == {
         "revenue": "90.00", "tax": "18.05", "shipping": "5.00", "discount": "10.00", "currency": "EUR",
     }  # fmt: skip
-    assert told.occurred_at == datetime(2026, 7, 1, 11, tzinfo=UTC)
-    assert told.identity == {"visitor_id": "anon_1", "email": "ann@example.com"}
-    assert told.external_ids == {"shopify": "7001", "shopify_order": "5001", "shopify_checkout": "tok_1"}
-    assert (told.properties["order_id"], told.properties["order_name"]) == ("5001", "#1001")
+    assert result.occurred_at == datetime(2026, 7, 1, 11, tzinfo=UTC)
+    assert result.identity == {"visitor_id": "anon_1", "email": "ann@example.com"}
+    assert result.external_ids == {"shopify": "7001", "shopify_order": "5001", "shopify_checkout": "tok_1"}
+    assert (result.properties["order_id"], result.properties["order_name"]) == ("5001", "#1001")
 
 
 def test_missing_order_amounts_are_null():
@@ -110,10 +110,10 @@ def test_missing_order_amounts_are_null():
 def test_included_taxes_are_subtracted():
     """90.00 of items hold 14.37 of taxes, 5.00 of shipping hold 0.80."""
     lines = [{"price": "5.00", "tax_lines": [{"price": "0.80"}]}]
-    told = map_message_of(
+    result = map_message_of(
         "orders/paid", {**ORDER, "taxes_included": True, "total_tax": "15.17", "shipping_lines": lines}
     )
-    assert [told.properties[name] for name in ("revenue", "tax", "shipping")] == ["75.63", "15.17", "4.20"]
+    assert [result.properties[name] for name in ("revenue", "tax", "shipping")] == ["75.63", "15.17", "4.20"]
 
 
 def test_zero_decimal_currency_is_exact():
@@ -128,14 +128,14 @@ def test_full_refund_equals_the_order_revenue():
         "transactions": [{"kind": "refund", "status": "success", "amount": "113.05", "currency": "EUR"}],
         "refund_line_items": [{"subtotal": "90.00", "total_tax": "17.10"}],
     }  # fmt: skip
-    told = map_message_of("refunds/create", full)
-    assert (told.properties["revenue"], told.properties["order_id"]) == ("-90.00", "5001")
-    assert told.external_ids == {"shopify_order": "5001"}
+    result = map_message_of("refunds/create", full)
+    assert (result.properties["revenue"], result.properties["order_id"]) == ("-90.00", "5001")
+    assert result.external_ids == {"shopify_order": "5001"}
 
 
 def test_refund_amount_comes_from_transactions():
-    told = map_message_of("refunds/create", {**REFUND, "refund_line_items": [], "order_adjustments": []})
-    assert told.properties["revenue"] == "-53.55"
+    result = map_message_of("refunds/create", {**REFUND, "refund_line_items": [], "order_adjustments": []})
+    assert result.properties["revenue"] == "-53.55"
     assert "revenue" not in map_message_of("refunds/create", {**REFUND, "transactions": []}).properties
 
 
@@ -154,15 +154,18 @@ def test_refunded_shipping_is_read_in_every_api_version(taxes):
     line = {"subtotal_amount_set": amount_set("5.00"), **taxes}
     since = {**REFUND, "order_adjustments": [], "refund_shipping_lines": [line]}
     both = {**REFUND, "refund_shipping_lines": [line]}
-    told = map_message_of("refunds/create", REFUND).properties
-    assert told["revenue"] == "-40.00"
-    assert [map_message_of("refunds/create", refund).properties for refund in (since, both)] == [told, told]
+    result = map_message_of("refunds/create", REFUND).properties
+    assert result["revenue"] == "-40.00"
+    assert [map_message_of("refunds/create", refund).properties for refund in (since, both)] == [
+        result,
+        result,
+    ]
 
 
 def test_pending_refund_counts_as_refund():
     pending = [{"kind": "refund", "status": "pending", "amount": "5.95", "currency": "EUR"}]
-    told = map_message_of("refunds/create", {**REFUND, "transactions": pending, "refund_line_items": []})
-    assert (told.properties["revenue"], told.properties["shipping"]) == ("0.00", "5.00")
+    result = map_message_of("refunds/create", {**REFUND, "transactions": pending, "refund_line_items": []})
+    assert (result.properties["revenue"], result.properties["shipping"]) == ("0.00", "5.00")
 
 
 def test_buyer_currency_refund_subtracts_taxes_in_that_currency():
@@ -174,11 +177,11 @@ def test_buyer_currency_refund_subtracts_taxes_in_that_currency():
         },
     }
     paid = [{"kind": "refund", "status": "success", "amount": "50.00", "currency": "USD"}]
-    told = map_message_of(
+    result = map_message_of(
         "refunds/create",
         {**REFUND, "transactions": paid, "refund_line_items": [line], "order_adjustments": []},
     )
-    assert (told.properties["revenue"], told.properties["currency"]) == ("-42.00", "USD")
+    assert (result.properties["revenue"], result.properties["currency"]) == ("-42.00", "USD")
 
 
 @pytest.mark.parametrize(
@@ -230,9 +233,9 @@ def test_generated_orders_have_parts_that_add_up_and_full_refunds(
         **ORDER, "taxes_included": included, "subtotal_price": subtotal, "total_line_items_price": subtotal,
         "total_tax": str(item_tax + shipping_tax), "shipping_lines": [line],
     }  # fmt: skip
-    told = map_message_of("orders/paid", order).properties
-    assert sum(Decimal(told[name]) for name in ("revenue", "tax", "shipping")) == total
-    assert Decimal(told["revenue"]) == items
+    result = map_message_of("orders/paid", order).properties
+    assert sum(Decimal(result[name]) for name in ("revenue", "tax", "shipping")) == total
+    assert Decimal(result["revenue"]) == items
     back = {
         **REFUND,
         "transactions": [{"kind": "refund", "status": "success", "amount": str(total), "currency": "EUR"}],
@@ -251,9 +254,9 @@ def test_generated_orders_have_parts_that_add_up_and_full_refunds(
 def test_orders_and_refunds_list_their_items():
     shirt = {"id": 1, "sku": "SHIRT", "variant_id": 11, "product_id": 9, "quantity": 2, "price": "25.00"}
     gift = {"id": 2, "sku": "", "variant_id": None, "quantity": 1, "price": "5.00"}
-    told = map_message_of("orders/paid", {**ORDER, "line_items": [shirt, gift]}).properties["items"]
+    result = map_message_of("orders/paid", {**ORDER, "line_items": [shirt, gift]}).properties["items"]
     known = {"sku": "SHIRT", "variant_id": "11", "product_id": "9"}
-    assert told == [{**known, "price": "25.00", "quantity": 2}, {"price": "5.00", "quantity": 1}]
+    assert result == [{**known, "price": "25.00", "quantity": 2}, {"price": "5.00", "quantity": 1}]
     back = [{"quantity": 1, "restock_type": "no_restock", "line_item": shirt}]
     assert map_message_of("refunds/create", {**REFUND, "refund_line_items": back}).properties["items"] == [
         {**known, "quantity": 1}

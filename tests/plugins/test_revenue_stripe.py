@@ -143,14 +143,14 @@ def test_amounts_are_in_the_units_stripe_uses(amount, currency, text, own):
 
 
 def test_messages_of_one_payment_share_order_and_person():
-    told = [
+    reported = [
         map_message_of("payment_intent.succeeded", PAYMENT),
         map_message_of("checkout.session.completed", SESSION),
         map_message_of("charge.refunded", CHARGE),
         map_message_of("charge.dispute.closed", DISPUTE),
     ]
-    assert {one.properties["order_id"] for one in told} == {"pi_1"}
-    assert {one.external_ids["stripe_payment"] for one in told} == {"pi_1"}
+    assert {one.properties["order_id"] for one in reported} == {"pi_1"}
+    assert {one.external_ids["stripe_payment"] for one in reported} == {"pi_1"}
 
 
 @pytest.mark.parametrize(
@@ -159,13 +159,13 @@ def test_messages_of_one_payment_share_order_and_person():
 )
 def test_invoice_payment_has_the_invoice_order_in_every_api_version(about):
     session = SESSION | {"mode": "subscription", "payment_intent": None, "invoice": "in_1"}
-    told = [
+    reported = [
         map_message_of("payment_intent.succeeded", PAYMENT | about),
         map_message_of("invoice.payment_succeeded", INVOICE),
         map_message_of("checkout.session.completed", session),
         map_message_of("charge.refunded", CHARGE | about),
     ]
-    assert {one.properties["order_id"] for one in told} == {"in_1"}
+    assert {one.properties["order_id"] for one in reported} == {"in_1"}
 
 
 def test_revenue_is_without_tax_and_shipping_and_after_discounts():
@@ -186,8 +186,8 @@ def test_revenue_is_without_tax_and_shipping_and_after_discounts():
 
 def test_invoice_parts_are_zero_when_stated_and_null_when_missing():
     none = {"total_taxes": [], "total_discount_amounts": [], "shipping_cost": None}
-    told = map_message_of("invoice.payment_succeeded", INVOICE | none).properties
-    assert [told[name] for name in ("discount", "tax", "shipping")] == ["0.00", "0.00", "0.00"]
+    result = map_message_of("invoice.payment_succeeded", INVOICE | none).properties
+    assert [result[name] for name in ("discount", "tax", "shipping")] == ["0.00", "0.00", "0.00"]
     bare = {name: value for name, value in INVOICE.items() if not name.startswith("total_")}
     assert (
         not {"discount", "tax", "shipping"}
@@ -254,9 +254,9 @@ def test_failed_invoice_has_no_revenue_and_updates_its_subscription():
     ],
 )
 def test_unpaid_checkout_has_person_ids(changes, event_name):
-    told = map_message_of("checkout.session.completed", SESSION | changes)
-    assert (told.event_name, told.identity["visitor_id"]) == (event_name, "anon_1")
-    assert told.external_ids == {
+    result = map_message_of("checkout.session.completed", SESSION | changes)
+    assert (result.event_name, result.identity["visitor_id"]) == (event_name, "anon_1")
+    assert result.external_ids == {
         "stripe": "cus_1",
         "stripe_payment": "pi_1",
         "stripe_checkout_session": "cs_1",
@@ -274,8 +274,8 @@ def test_several_refunds_have_their_own_amounts():
 
 
 def subscription_object(**changes):
-    (told,) = map_message_of("customer.subscription.updated", SUBSCRIPTION | changes).states
-    return told
+    (result,) = map_message_of("customer.subscription.updated", SUBSCRIPTION | changes).states
+    return result
 
 
 def subscription_items(*prices):
@@ -283,29 +283,29 @@ def subscription_items(*prices):
 
 
 def test_subscription_state_is_mapped():
-    told = subscription_object()
-    assert (told.status, told.amount, told.currency, told.quantity) == (
+    result = subscription_object()
+    assert (result.status, result.amount, result.currency, result.quantity) == (
         SubscriptionStatus.ACTIVE,
         1200,
         "USD",
         3,
     )
-    assert (told.interval, told.interval_count, told.plan, told.product_id) == (
+    assert (result.interval, result.interval_count, result.plan, result.product_id) == (
         Interval.MONTH,
         1,
         "Team",
         "prod_1",
     )
-    assert told.started_at == datetime.fromtimestamp(HOUR_AGO, UTC)
-    assert told.current_period_end == told.started_at + timedelta(days=30)
+    assert result.started_at == datetime.fromtimestamp(HOUR_AGO, UTC)
+    assert result.current_period_end == result.started_at + timedelta(days=30)
 
 
 @pytest.mark.parametrize("name", ["discount", "discounts"])
 def test_permanent_discounts_reduce_the_price_and_others_do_not(name):
     def off(**coupon):
         discount = {"coupon": {"duration": "forever", **coupon}}
-        told = subscription_object(**{name: discount if name == "discount" else [discount]})
-        return told.amount, told.quantity
+        result = subscription_object(**{name: discount if name == "discount" else [discount]})
+        return result.amount, result.quantity
 
     assert off(percent_off=25) == (900, 3)
     assert off(amount_off=600) == (3000, 1)
@@ -341,8 +341,8 @@ def test_cancellation_at_period_end_is_recognised_in_every_form(changes, expecte
 
 def test_period_end_is_read_from_items_since_2025():
     ends = {"data": [{"price": PRICE, "quantity": 1, "current_period_end": HOUR_AGO + n} for n in (5, 9)]}
-    told = subscription_object(items=ends, current_period_end=None)
-    assert told.current_period_end == datetime.fromtimestamp(HOUR_AGO + 9, UTC)
+    result = subscription_object(items=ends, current_period_end=None)
+    assert result.current_period_end == datetime.fromtimestamp(HOUR_AGO + 9, UTC)
 
 
 @pytest.mark.parametrize("status", ["trialing", "past_due", "paused", "canceled", "unpaid", "incomplete"])
@@ -352,10 +352,10 @@ def test_every_subscription_status_is_mapped(status):
 
 
 def test_connected_account_is_read_from_messages():
-    told = map_message(
+    result = map_message(
         {**stripe_message("customer.subscription.created", SUBSCRIPTION), "account": "acct_9"}, ACCOUNT
     )
-    assert [state.account_id for state in told.states] == ["acct_9"]
+    assert [state.account_id for state in result.states] == ["acct_9"]
 
 
 def test_paid_invoice_lists_items_in_every_api_version():

@@ -24,7 +24,7 @@ def milliseconds(instant):
     return int(instant.timestamp() * 1000)
 
 
-def superwall_message(name, **said):
+def superwall_message(name, **fields):
     data = {
         "id": f"42fc6339:{name}",
         "name": name,
@@ -50,7 +50,7 @@ def superwall_message(name, **said):
         "bundleId": "com.example.app",
         "ts": milliseconds(JULY + timedelta(seconds=6)),
     }
-    return {"object": "event", "type": name, "timestamp": milliseconds(JULY), "data": data | said}
+    return {"object": "event", "type": name, "timestamp": milliseconds(JULY), "data": data | fields}
 
 
 PAID = {"price": 70.31, "proceeds": 49.21, "priceInPurchasedCurrency": 59.99}
@@ -153,35 +153,35 @@ def test_provider_is_registered_by_the_plugin():
 
 
 def test_purchase_has_price_interval_and_customer():
-    told = map_event("initial_purchase", **PAID)
-    assert told.occurred_at == JULY
-    assert told.identity == {"visitor_id": "visitor-7", "user_id": "user_1234", "email": "ann@example.com"}
-    assert told.external_ids == {"superwall": "user_1234"}
-    state = told.states[0]
+    result = map_event("initial_purchase", **PAID)
+    assert result.occurred_at == JULY
+    assert result.identity == {"visitor_id": "visitor-7", "user_id": "user_1234", "email": "ann@example.com"}
+    assert result.external_ids == {"superwall": "user_1234"}
+    state = result.states[0]
     assert (state.subscription_id, state.status) == ("1000", SubscriptionStatus.ACTIVE)
     assert (state.amount, state.currency, state.interval) == (5999, "EUR", Interval.YEAR)
     assert (state.started_at, state.current_period_end) == (JULY, NEXT_JULY)
     assert state.product_id == "pro_yearly"
-    assert [(deed.kind, deed.amount) for deed in told.payments] == [(PaymentKind.CHARGE, 5999)]
+    assert [(deed.kind, deed.amount) for deed in result.payments] == [(PaymentKind.CHARGE, 5999)]
 
 
 def test_amounts_are_in_the_paid_currency_with_store_fee_and_net():
-    told = map_event("renewal", **PAID).properties
-    assert (told["revenue"], told["currency"], told["order_id"]) == ("59.99", "EUR", "1002")
-    assert (told["fee"], told["proceeds_usd"]) == ("18.00", "49.21")
+    result = map_event("renewal", **PAID).properties
+    assert (result["revenue"], result["currency"], result["order_id"]) == ("59.99", "EUR", "1002")
+    assert (result["fee"], result["proceeds_usd"]) == ("18.00", "49.21")
 
 
 def test_trial_renewal_converts_with_and_without_the_flag():
     for fields in ({"isTrialConversion": True}, {"periodType": "TRIAL"}):
-        told = map_event("renewal", **fields, **PAID)
-        assert told.event_name == "trial_converted"
-        assert (told.states[0].status, told.states[0].amount) == (SubscriptionStatus.ACTIVE, 5999)
+        result = map_event("renewal", **fields, **PAID)
+        assert result.event_name == "trial_converted"
+        assert (result.states[0].status, result.states[0].amount) == (SubscriptionStatus.ACTIVE, 5999)
 
 
 def test_generated_user_is_identified_by_external_id_only():
-    told = map_event("renewal", originalAppUserId="$SuperwallAlias:7152", userAttributes=None)
-    assert told.identity == {}
-    assert told.external_ids == {"superwall": "$SuperwallAlias:7152"}
+    result = map_event("renewal", originalAppUserId="$SuperwallAlias:7152", userAttributes=None)
+    assert result.identity == {}
+    assert result.external_ids == {"superwall": "$SuperwallAlias:7152"}
 
 
 def test_only_mapped_types_become_events():

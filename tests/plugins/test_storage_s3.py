@@ -106,9 +106,9 @@ async def test_health_check_reports_the_error_of_the_store(storage, bucket, stat
     bucket.says = (status, code)
     with pytest.raises(
         StartupError, match=f"bucket exports of exports.storage cannot be used: {code}"
-    ) as told:
+    ) as result:
         await storage.check()
-    assert "cret" not in str(told.value).replace("secret in the URL", "")
+    assert "cret" not in str(result.value).replace("secret in the URL", "")
 
 
 async def test_health_check_without_credentials_names_their_sources(tmp_path, monkeypatch):

@@ -81,10 +81,10 @@ async def test_embedded_report_that_cannot_be_read_is_not_called_deleted(
     ann = await sign_in_member(shop_deployment)
     dispatch = Service.dispatch
 
-    async def fail_report(self, asked):
-        if asked.path == f"/v1/reports/{report}":
+    async def fail_report(self, request):
+        if request.path == f"/v1/reports/{report}":
             return ApiResponse(status, {}, b'{"error": "Not now", "hint": "Ask again."}')
-        return await dispatch(self, asked)
+        return await dispatch(self, request)
 
     monkeypatch.setattr(Service, "dispatch", fail_report)
     words = visible_words(await ann.get(f"{PAGE}/{analysis}"))

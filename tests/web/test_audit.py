@@ -28,16 +28,16 @@ async def create_api_key(deployment, initialized_deployment=None):
 
 async def create_tracking_link(deployment, key):
     body = {"link": {"name": "Spring", "destination_url": "https://shop.example/spring"}}
-    status, said = await deployment.api("POST", "/v1/links", key, body)
-    assert status == 200, said
-    return said["data"]
+    status, result = await deployment.api("POST", "/v1/links", key, body)
+    assert status == 200, result
+    return result["data"]
 
 
 async def create_script_proposal(deployment, key, **changed):
     body = {"proposal": SCRIPT | changed}
-    status, said = await deployment.api("POST", "/v1/scripts/proposals", key, body)
-    assert status == 200, said
-    return said["data"]["id"]
+    status, result = await deployment.api("POST", "/v1/scripts/proposals", key, body)
+    assert status == 200, result
+    return result["data"]["id"]
 
 
 async def list_audit_entries(deployment, key):
@@ -183,9 +183,9 @@ async def test_script_proposal_is_shown_completely_and_approved(deployment):
         assert part in shown.text or part in shown.body.replace("&lt;", "<").replace("&#39;", "'")
     assert "Chat widget" in (await person.get(f"{deployment.settings}/scripts")).text
     assert (await person.send(page, page, decision="approve", note="Fine")).status == 303
-    _, said = await deployment.api("GET", f"/v1/scripts/proposals/{proposal}", key)
-    assert (said["status"], said["verdict"], said["review_note"]) == ("approved", "approved", "Fine")
-    assert said["reviewed_by"]
+    _, result = await deployment.api("GET", f"/v1/scripts/proposals/{proposal}", key)
+    assert (result["status"], result["verdict"], result["review_note"]) == ("approved", "approved", "Fine")
+    assert result["reviewed_by"]
     [decision, _] = await list_audit_entries(deployment, key)
     assert decision["undoable"] is False
     status, refused = await deployment.api("POST", f"/v1/audit/{decision['id']}/undo", key)

@@ -27,10 +27,10 @@ pytestmark = IN_BROWSER
 @asynccontextmanager
 async def serve_foreign_site(html=""):
     """A server of somebody else; `asked` holds the request lines it got."""
-    asked = []
+    requests = []
 
     async def answer(reader, writer):
-        asked.append((await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")[0].decode())
+        requests.append((await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")[0].decode())
         writer.write(
             b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n" + html.encode()
         )
@@ -39,7 +39,7 @@ async def serve_foreign_site(html=""):
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     async with server:
-        yield server.sockets[0].getsockname()[1], asked
+        yield server.sockets[0].getsockname()[1], requests
 
 
 def value_batches(values, size):
@@ -228,14 +228,14 @@ async def test_form_of_another_site_is_refused(browser_deployment):
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 async def test_consent_redirects_to_the_client(browser_deployment, host):
-    async with serve_foreign_site("done") as (port, asked), browser_deployment.page() as page:
+    async with serve_foreign_site("done") as (port, request), browser_deployment.page() as page:
         await page.goto(await browser_deployment.open_consent_page(f"http://{host}:{port}/callback"))
         await page.click("button[value=allow]")
         await page.wait_for_url("**/callback?*")
-        told = parse_qs(urlsplit(asked[0].split()[1]).query)
-    assert told["code"][0].startswith("oac_")
-    assert told["iss"] == [browser_deployment.root]
-    assert told["state"] == ["x"]
+        result = parse_qs(urlsplit(request[0].split()[1]).query)
+    assert result["code"][0].startswith("oac_")
+    assert result["iss"] == [browser_deployment.root]
+    assert result["state"] == ["x"]
 
 
 async def test_invited_person_joins_through_the_mailed_link(browser_deployment):

@@ -91,10 +91,10 @@ async def test_refused_download_has_the_status_of_the_api(ann, monkeypatch, stat
     assert "The file has at most 50,000 rows." in page.text
     dispatch = Service.dispatch
 
-    async def refuse_query(self, asked):
-        if asked.path == "/v1/query":
+    async def refuse_query(self, request):
+        if request.path == "/v1/query":
             return ApiResponse(status, {}, b'{"error": "Not now"}')
-        return await dispatch(self, asked)
+        return await dispatch(self, request)
 
     monkeypatch.setattr(Service, "dispatch", refuse_query)
     assert (await ann.get(f"{DETAILS}/country/csv{WEEK}")).status == status

@@ -256,7 +256,7 @@ async def test_code_is_copied_by_its_button_and_pages_fit_a_phone(browser):
         context = await chromium.new_context(viewport={"width": 390, "height": 800}, color_scheme="dark")
         await context.grant_permissions(["clipboard-read", "clipboard-write"])
         page, faults = await context.new_page(), []
-        page.on("console", lambda said: "Content Security" in said.text and faults.append(said.text))
+        page.on("console", lambda values: "Content Security" in values.text and faults.append(values.text))
         await page.route("**/*", answer_from_application)
         for path in ("/docs/consumers/share-links", "/docs/search?q=key", "/docs/none"):
             await page.goto(f"http://localhost{path}")

@@ -110,12 +110,15 @@ async def test_missing_dns_record_is_shown_until_restored(deployment):
     )
     assert (await deployment.api("POST", "/v1/links", minted.secret, {"link": link}))[0] == 200
     records.zone_records.clear()
-    for days, said in ((1, "new links are refused from 16 July 2026 on"), (7, "new links are refused until")):
+    for days, result in (
+        (1, "new links are refused from 16 July 2026 on"),
+        (7, "new links are refused until"),
+    ):
         deployment.clock.advance(days=days)
         await build_domain_verification(deployment.service.ports).recheck_and_notify_all(deployment.clock())
         shown = " ".join((await person.get(page)).text.split())
         assert "gone since 9 July 2026" in shown
-        assert said in shown
+        assert result in shown
         assert claim.verification_value in shown
     assert {letter.to for letter in deployment.messages} == {"ann@example.com"}
     records.zone_records[claim.txt_record_name] = [claim.verification_value]
@@ -127,8 +130,8 @@ async def test_repeated_verification_is_rate_limited(deployment):
     person = await deployment.signed_in("ann", "owner")
     page, claim = await claim_domain(deployment, person)
     fields = {"csrf": await person.token(page), "action": "verify"}
-    told = [(await person.post(f"{page}/{claim.id}", fields)).status for _ in range(MAX_DNS_QUERIES + 1)]
-    assert told == [422] * MAX_DNS_QUERIES + [429]
+    reported = [(await person.post(f"{page}/{claim.id}", fields)).status for _ in range(MAX_DNS_QUERIES + 1)]
+    assert reported == [422] * MAX_DNS_QUERIES + [429]
     deployment.service.ports.limits.down = True
     assert (await person.post(f"{page}/{claim.id}", fields)).status == 503
 

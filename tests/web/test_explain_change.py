@@ -22,9 +22,9 @@ async def ann(shop_deployment):
 
 
 async def explanation(shop_deployment, **body):
-    asked = {"date_range": {"from": "2026-03-05", "to": "2026-03-08"}, "limit": 6, **body}
+    parameters = {"date_range": {"from": "2026-03-05", "to": "2026-03-08"}, "limit": 6, **body}
     key = await shop_deployment.gallery.key()
-    status, answer = await shop_deployment.api("POST", "/v1/explain-change", key, asked)
+    status, answer = await shop_deployment.api("POST", "/v1/explain-change", key, parameters)
     assert status == 200, answer
     return answer
 

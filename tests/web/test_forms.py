@@ -69,10 +69,10 @@ async def test_refused_form_changes_nothing(deployment):
     token = page.partition("=")[2]
     fields = {"csrf": await person.token("/app/workspaces"), "request": token, "decision": "approve"}
     assert (await person.post("/app/approve", fields, Origin="null")).status == 403
-    _, said = await deployment.api(
+    _, result = await deployment.api(
         "GET", f"/v1/keys/requests/{poll}", deployment.initialized_deployment.agent_key.secret
     )
-    assert said["status"] == "pending"
+    assert result["status"] == "pending"
 
 
 async def test_decisions_need_a_form_post(deployment):
@@ -87,10 +87,10 @@ async def test_decisions_need_a_form_post(deployment):
         "/app/approve", json={"csrf": token, "request": page.partition("=")[2], "decision": "approve"}
     )
     assert json.status_code == 403
-    _, said = await deployment.api(
+    _, result = await deployment.api(
         "GET", f"/v1/keys/requests/{poll}", deployment.initialized_deployment.agent_key.secret
     )
-    assert said["status"] == "pending"
+    assert result["status"] == "pending"
 
 
 async def test_same_site_form_passes_with_browser_headers(deployment):
@@ -194,10 +194,10 @@ async def test_sign_in_redirects_within_the_application(deployment, target):
 async def test_sign_in_returns_to_the_requested_page(deployment):
     await deployment.enrol("ann", "owner")
     person = deployment.person()
-    asked = await person.get(f"{deployment.settings}/keys")
-    assert asked.status == 303
+    request = await person.get(f"{deployment.settings}/keys")
+    assert request.status == 303
     answer = await person.send(
-        asked.location,
+        request.location,
         "/app/sign-in",
         email="ann@example.com",
         password="a good long password",

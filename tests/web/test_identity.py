@@ -41,11 +41,11 @@ async def find_person(deployment, any_id):
 
 
 async def list_audit_entries(deployment):
-    status, said = await deployment.api(
+    status, result = await deployment.api(
         "GET", "/v1/audit?resource_type=identity_link", deployment.initialized_deployment.agent_key.secret
     )
-    assert status == 200, said
-    return said["entries"]
+    assert status == 200, result
+    return result["entries"]
 
 
 @pytest.mark.parametrize("deployment", STORES, indirect=True)
@@ -53,8 +53,8 @@ async def test_wrong_alias_is_found_and_revoked(deployment):
     ann = await deployment.signed_in("ann", "admin")
     assert await find_person(deployment, "U1") == "u:U2"
     shown = visible_words(await ann.get(f"{deployment.page}?event={deployment.alias}"))
-    for said in ("$alias 2 July 2026, 06:00 UTC", "User ID U2", "Previous user ID U1"):
-        assert said in shown
+    for result in ("$alias 2 July 2026, 06:00 UTC", "User ID U2", "Previous user ID U1"):
+        assert result in shown
     answer = await ann.send(
         f"{deployment.page}?event={deployment.alias}", deployment.page, event=deployment.alias
     )
@@ -168,13 +168,13 @@ async def test_id_conflict_is_listed_until_links_are_revoked(deployment):
     assert "link nobody" not in (await ann.get(deployment.page)).text
     mistaken, *_, device = await list_external_ids(deployment, (1, "U8"), (2, "U9"), (2, None), (3, None))
     page = await ann.get(deployment.page)
-    for said in (
+    for result in (
         "External IDs in conflict",
         "crm:c<1> User ID U8 One event , 3 July 2026, 00:00 UTC",
         "User ID U9 The latest of 2 events , 3 July 2026, 02:00 UTC",
         "Device B3 One event",
     ):
-        assert said in visible_words(page), visible_words(page)
+        assert result in visible_words(page), visible_words(page)
     assert f'href="{deployment.page}?event={mistaken.event_id}"' in page.body
     assert await find_person(deployment, "B3") == "v:B3"
     answer = await ann.send(

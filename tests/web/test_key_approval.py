@@ -36,8 +36,8 @@ async def test_approving_gives_the_requester_the_key_once_with_the_chosen_limit(
     polls = await asyncio.gather(
         *(deployment.api("GET", f"/v1/keys/requests/{poll}", agent) for _ in range(20))
     )
-    assert sum("key" in said for _, said in polls) == 1
-    [key] = [said["key"] for _, said in polls if "key" in said]
+    assert sum("key" in result for _, result in polls) == 1
+    [key] = [result["key"] for _, result in polls if "key" in result]
     identity = next(
         one
         for one in await deployment.store.credentials.list_keys(deployment.workspace.id)
@@ -66,11 +66,11 @@ async def test_denied_request_creates_no_key_and_cannot_be_approved(deployment):
     assert "denied" in denied.text
     again = await person.post("/app/approve", {"csrf": csrf, "request": token, "decision": "approve"})
     assert again.status == 409
-    _, said = await deployment.api(
+    _, result = await deployment.api(
         "GET", f"/v1/keys/requests/{poll}", deployment.initialized_deployment.agent_key.secret
     )
-    assert said["status"] == "denied"
-    assert "key" not in said
+    assert result["status"] == "denied"
+    assert "key" not in result
 
 
 async def test_approval_link_expires_after_24_hours(deployment):
@@ -126,10 +126,10 @@ async def test_sign_in_returns_to_the_approval_page(deployment):
     await deployment.enrol("ann", "owner")
     person = deployment.person()
     page, _ = await deployment.asked()
-    asked = await person.get(f"/app{page}")
-    assert asked.status == 303
+    request = await person.get(f"/app{page}")
+    assert request.status == 303
     signed = await person.send(
-        asked.location, "/app/sign-in", email="ann@example.com", password="a good long password", next=page
+        request.location, "/app/sign-in", email="ann@example.com", password="a good long password", next=page
     )
     assert signed.location == f"/app{page}"
 

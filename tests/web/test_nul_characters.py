@@ -23,10 +23,10 @@ async def test_nul_in_a_body_is_stored_as_replacement_character(deployment):
     path, request_id = await deployment.asked(name=TEXT_WITH_NUL, reason=TEXT_WITH_NUL)
     page = await (await deployment.person().sign_in("ann@example.com")).get(f"/app{path}")
     assert TEXT_WITH_REPLACEMENT in page.text
-    status, said = await deployment.api(
+    status, result = await deployment.api(
         "GET", f"/v1/keys/requests/{request_id}", deployment.initialized_deployment.agent_key.secret
     )
-    assert (status, said["status"]) == (200, "pending")
+    assert (status, result["status"]) == (200, "pending")
 
 
 async def test_forms_with_nul_are_answered_like_any_other(deployment):
@@ -66,8 +66,8 @@ async def register_named_client(deployment, name, address):
 
 
 async def test_invisible_characters_are_removed_from_client_names(deployment):
-    said = await register_named_client(deployment, TEXT_WITH_NUL, "https://example.com/back")
-    assert (said.status_code, (await said.get_json())["client_name"]) == (201, "Reel")
+    result = await register_named_client(deployment, TEXT_WITH_NUL, "https://example.com/back")
+    assert (result.status_code, (await result.get_json())["client_name"]) == (201, "Reel")
     assert (
         await register_named_client(deployment, "Reel", f"https://example.com/{TEXT_WITH_NUL}")
     ).status_code == 400

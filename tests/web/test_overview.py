@@ -162,7 +162,7 @@ async def test_overview_spends_nine_requests_of_the_account_and_a_tab_one(deploy
     sent = []
     dispatch = Service.dispatch
     monkeypatch.setattr(
-        Service, "dispatch", lambda self, asked: sent.append(asked.path) or dispatch(self, asked)
+        Service, "dispatch", lambda self, request: sent.append(request.path) or dispatch(self, request)
     )
     await ann.get(ADDRESS)
     assert sorted(sent) == ["/v1/annotations", *["/v1/query"] * 6, "/v1/realtime", "/v1/segments"]
@@ -178,10 +178,10 @@ async def test_card_that_fails_says_so_and_the_others_show_their_numbers(deploym
     ann = await sign_in_member(deployment)
     dispatch = Service.dispatch
 
-    async def fail_countries(self, asked):
-        if b'"dimensions":["country"]' in asked.body:
+    async def fail_countries(self, request):
+        if b'"dimensions":["country"]' in request.body:
             return ApiResponse(503, {}, b'{"error": "The event store is unavailable"}')
-        return await dispatch(self, asked)
+        return await dispatch(self, request)
 
     monkeypatch.setattr(Service, "dispatch", fail_countries)
     answer = await ann.get(ADDRESS + WEEK)
@@ -317,9 +317,9 @@ async def test_range_of_unknown_totals_is_not_called_empty(deployment, monkeypat
     ann = await sign_in_member(deployment)
     dispatch = Service.dispatch
 
-    async def clear_totals(self, asked):
-        answer = await dispatch(self, asked)
-        if asked.path != "/v1/query" or b'"dimensions"' in asked.body:
+    async def clear_totals(self, request):
+        answer = await dispatch(self, request)
+        if request.path != "/v1/query" or b'"dimensions"' in request.body:
             return answer
         body = json.loads(answer.body)
         body["totals"] = dict.fromkeys(body["totals"]) | {"visitors": visitors}

@@ -46,7 +46,7 @@ async def test_body_is_sent_as_json_whatever_other_headers_say(member_view, monk
     sent = []
     dispatch = Service.dispatch
     monkeypatch.setattr(
-        Service, "dispatch", lambda self, asked: sent.append(asked.headers) or dispatch(self, asked)
+        Service, "dispatch", lambda self, request: sent.append(request.headers) or dispatch(self, request)
     )
     await member_view.post_for_file("/query", QUERY, "text/csv")
     await member_view.send("POST", "/reports", {}, idempotency_key="key")

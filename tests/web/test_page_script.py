@@ -46,12 +46,12 @@ async def test_tracked_events_appear_in_the_reports(tracked_site):
         pass
     rows = {row["event_name"]: row for row in (await tracked_site.asked_for("/v1/events"))["events"]}
     viewed, bought = rows["page_view"], rows["purchase"]
-    told = {
+    values = {
         "source": "web", "sdk_name": "touchpoint-web", "session_origin": "client", "attribution_source": "news",
         "channel": "email", "page_path": "/shoes", "browser": "Chrome", "device_type": "desktop", "language": "de-DE",
         "screen_width": 1200, "is_bot": False,
     }  # fmt: skip
-    assert {name: viewed[name] for name in told} == told
+    assert {name: viewed[name] for name in values} == values
     assert (bought["revenue"], bought["currency"], bought["attribution_source"]) == (9.5, "EUR", "news")
     seen = await tracked_site.asked_for("/v1/overview")
     assert (seen["visitors_total"], seen["sessions_total"], seen["pageviews_total"]) == (1, 1, 1)
@@ -131,10 +131,10 @@ async def test_identify_and_group_send_fields_read_by_ingestion(tracked_site):
     known, named = (event for event in found if event["event"] == "$identify")
     assert (known["user_id"], known["properties"]["traits"]) == ("u1", {"email": "a@example.com"})
     assert ("user_id" in named, named["properties"]["traits"]) == (False, {"name": "Ann"})
-    told = {event["event"]: event["properties"] for event in found}
-    assert (told["$alias"]["user_id"], told["$alias"]["previous_id"]) == ("u2", "u1")
-    assert (told["$group"]["group_id"], told["$group"]["traits"]) == ("g1", {"plan": "pro"})
-    assert told["page_view"]["url"] == "app://x"
+    values = {event["event"]: event["properties"] for event in found}
+    assert (values["$alias"]["user_id"], values["$alias"]["previous_id"]) == ("u2", "u1")
+    assert (values["$group"]["group_id"], values["$group"]["traits"]) == ("g1", {"plan": "pro"})
+    assert values["page_view"]["url"] == "app://x"
 
 
 async def test_track_returns_the_event_id_sent_to_ad_platforms(tracked_site):
@@ -148,11 +148,11 @@ async def test_track_returns_the_event_id_sent_to_ad_platforms(tracked_site):
 
 async def test_configured_ad_parameters_and_cookies_are_sent(tracked_site):
     tracked_site.attributes = 'data-tracked-params="partner, url" data-debug="true"'
-    said = []
+    reported = []
     async with tracked_site.visitor() as context:
         await context.add_cookies([{"name": "_fbp", "value": "fb.1.2", "url": tracked_site.url()}])
         page = await context.new_page()
-        page.on("console", lambda message: said.append(message.text))
+        page.on("console", lambda message: reported.append(message.text))
         await page.goto(tracked_site.url("/?partner=p1&url=x"))
         (event,) = await tracked_site.named("page_view")
     sent = event["properties"]
@@ -161,7 +161,7 @@ async def test_configured_ad_parameters_and_cookies_are_sent(tracked_site):
         "fb.1.2",
         tracked_site.url("/?partner=p1&url=x"),
     )
-    assert any(text.startswith("[touchpoint]") for text in said)
+    assert any(text.startswith("[touchpoint]") for text in reported)
 
 
 async def test_script_included_twice_counts_once(tracked_site):

@@ -92,9 +92,9 @@ async def test_pixels_receive_rule_events_with_the_platform_event_id(tracked_sit
         await page.wait_for_function("told.length === 2")
         lead = await page.evaluate("touchpoint.track('lead')")
         await page.evaluate("touchpoint.track('other')")
-        told = await page.evaluate("told")
+        result = await page.evaluate("told")
     money = {"value": 9.5, "currency": "EUR"}
-    assert told == [
+    assert result == [
         ["trackSingle", "12", "Purchase", money, {"eventID": "1001"}],
         ["C1", "Purchase", money, {"event_id": "1001"}],
         ["trackSingle", "12", "Lead", {}, {"eventID": lead}],

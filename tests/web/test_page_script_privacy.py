@@ -22,8 +22,8 @@ pytestmark = IN_BROWSER
 async def test_browser_privacy_signals_are_respected(tracked_site, attributes, signal, value, counts):
     tracked_site.attributes = attributes
     async with tracked_site.visitor(NAVIGATOR_SIGNAL_SCRIPT % (signal, value)) as context:
-        asked = []
-        context.on("request", lambda request: asked.append(request.url))
+        requests = []
+        context.on("request", lambda request: requests.append(request.url))
         page = await context.new_page()
         await page.goto(tracked_site.url())
         await wait_for_script(page)
@@ -32,7 +32,7 @@ async def test_browser_privacy_signals_are_respected(tracked_site, attributes, s
         if counts:
             await tracked_site.named("page_view", "x")
         else:
-            assert [url for url in asked if url.startswith(tracked_site.ingest)] == [
+            assert [url for url in requests if url.startswith(tracked_site.ingest)] == [
                 f"{tracked_site.ingest}/t.js"
             ]
             assert await context.cookies() == []

@@ -120,24 +120,24 @@ async def test_adding_a_passkey_needs_the_password(owner):
 
 
 async def test_creation_options_name_host_account_and_existing_passkeys(owner, authenticator):
-    asked = await request_creation_options(owner)
-    assert asked["rp"] == {"name": "Touchpoint", "id": "localhost"}
-    assert asked["user"]["name"] == "ann@example.com"
-    assert [known["transports"] for known in asked["excludeCredentials"]] == [["internal"]]
-    wanted = asked["authenticatorSelection"]
+    request = await request_creation_options(owner)
+    assert request["rp"] == {"name": "Touchpoint", "id": "localhost"}
+    assert request["user"]["name"] == "ann@example.com"
+    assert [known["transports"] for known in request["excludeCredentials"]] == [["internal"]]
+    wanted = request["authenticatorSelection"]
     assert (wanted["residentKey"], wanted["userVerification"]) == ("required", "required")
-    assert asked["attestation"] == "none"
+    assert request["attestation"] == "none"
 
 
 async def count_refusals(person, tries):
     """What is said of answers sent a quarter of an hour apart, each way of saying it once."""
-    said = set()
+    result = set()
     for answered in tries:
         answer = await submit_sign_in(person, answered(await request_sign_in_options(person)))
-        said.add((answer.status, visible_words(answer)))
+        result.add((answer.status, visible_words(answer)))
         person.deployment.clock.advance(minutes=16)
     assert (await person.get("/app/workspaces")).status == 303
-    return said
+    return result
 
 
 async def test_altered_passkey_response_is_refused(deployment, authenticator):
@@ -162,7 +162,7 @@ async def test_unknown_and_wrong_passkeys_return_the_same_error(deployment, auth
     unknown = SoftwareAuthenticator(user=authenticator.user)
     wrong = SoftwareAuthenticator(user=authenticator.user, credential_id=authenticator.credential_id)
     spoilt = (
-        lambda asked, name=name: authenticator.sign_challenge(asked) | {name: "\u00e9"}
+        lambda request, name=name: authenticator.sign_challenge(request) | {name: "\u00e9"}
         for name in ("credential_id", "client_data", "authenticator_data", "signature", "challenge")
     )
     [(status, text)] = await count_refusals(
@@ -175,8 +175,8 @@ async def test_unknown_and_wrong_passkeys_return_the_same_error(deployment, auth
 async def test_challenge_of_another_browser_is_refused(deployment, owner, authenticator):
     other = await request_sign_in_options(deployment.person())
     adding = await request_creation_options(owner)
-    asked = (other, adding, {"challenge": "A" * 43}, {"challenge": "short"})
-    tries = [lambda _, one=one: authenticator.sign_challenge(one) for one in asked]
+    request = (other, adding, {"challenge": "A" * 43}, {"challenge": "short"})
+    tries = [lambda _, one=one: authenticator.sign_challenge(one) for one in request]
     [(status, text)] = await count_refusals(deployment.person(), tries)
     assert status == 403
     assert REFUSED in text
@@ -255,15 +255,15 @@ async def test_unsupported_passkey_is_not_added(deployment, owner):
         SoftwareAuthenticator().create_credential(await request_creation_options(owner))
         | {"attestation": "AAAA"},
     )
-    asked = await request_creation_options(owner)
+    request = await request_creation_options(owner)
     assert "A name" in await assert_not_added(
-        owner, SoftwareAuthenticator().create_credential(asked) | {"name": " "}, 400
+        owner, SoftwareAuthenticator().create_credential(request) | {"name": " "}, 400
     )
     assert "A name" in await assert_not_added(
-        owner, SoftwareAuthenticator().create_credential(asked) | {"name": "x" * 101}, 400
+        owner, SoftwareAuthenticator().create_credential(request) | {"name": "x" * 101}, 400
     )
     deployment.clock.advance(minutes=5)
-    await assert_not_added(owner, SoftwareAuthenticator().create_credential(asked))
+    await assert_not_added(owner, SoftwareAuthenticator().create_credential(request))
 
 
 async def test_passkey_has_one_owner(deployment, owner, authenticator):

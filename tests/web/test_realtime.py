@@ -98,7 +98,7 @@ async def test_realtime_spends_three_requests_and_reloads_by_a_link(ann, monkeyp
     sent = []
     dispatch = Service.dispatch
     monkeypatch.setattr(
-        Service, "dispatch", lambda self, asked: sent.append(asked.path) or dispatch(self, asked)
+        Service, "dispatch", lambda self, request: sent.append(request.path) or dispatch(self, request)
     )
     answer = await ann.get(REALTIME)
     assert sorted(sent) == ["/v1/events", "/v1/query", "/v1/realtime"]
@@ -110,10 +110,10 @@ async def test_realtime_spends_three_requests_and_reloads_by_a_link(ann, monkeyp
 async def test_part_that_fails_says_so_and_the_others_show_their_numbers(ann, monkeypatch):
     dispatch = Service.dispatch
 
-    async def fail_realtime(self, asked):
-        if asked.path == "/v1/realtime":
+    async def fail_realtime(self, request):
+        if request.path == "/v1/realtime":
             return ApiResponse(503, {}, b'{"error": "The event store is unavailable"}')
-        return await dispatch(self, asked)
+        return await dispatch(self, request)
 
     monkeypatch.setattr(Service, "dispatch", fail_realtime)
     answer = await ann.get(REALTIME)

@@ -163,15 +163,15 @@ async def test_revoked_link_returns_410_and_unknown_tokens_404(shared_objects):
 
 
 async def test_malformed_token_reaches_no_store(shared_objects, monkeypatch):
-    asked = []
+    requests = []
     monkeypatch.setattr(
         shared_objects.service.ports.workspace.unique_keys,
         "find_live_by_unique_key",
-        lambda *one: asked.append(one),
+        lambda *one: requests.append(one),
     )
     for token in ("x", "x" * 42, "x" * 44, "é" * 43, "a.b"):
         assert (await open_public_page(shared_objects, {"path": f"/app/share/{token}"})).status == 404
-    assert asked == []
+    assert requests == []
 
 
 async def test_revocation_applies_to_the_next_request_despite_caching(shared_objects):
@@ -215,47 +215,47 @@ async def test_views_count_browsers_and_not_bots(shared_objects):
 async def test_public_pages_are_cached_for_a_minute(shared_objects):
     link = await shared_objects.share("report", await shared_objects.report("Visitors"))
     other = await shared_objects.share("report", link["object_id"])
-    asked = []
+    requests = []
     aggregate = shared_objects.service.ports.events.aggregate
 
     async def counted(*question):
-        asked.append(question)
+        requests.append(question)
         return await aggregate(*question)
 
     shared_objects.service.ports.events.aggregate = counted
     await open_public_page(shared_objects, link)
-    first = len(asked)
+    first = len(requests)
     assert first > 0
     shared_objects.clock.advance(seconds=59)
     await open_public_page(shared_objects, link)
     await open_public_page(shared_objects, other)
-    assert len(asked) == first
+    assert len(requests) == first
     shared_objects.clock.advance(seconds=1)
     await open_public_page(shared_objects, link)
-    assert len(asked) == 2 * first
+    assert len(requests) == 2 * first
 
 
 async def test_erasure_shows_on_public_pages_at_once(shared_objects):
     link = await shared_objects.share("report", await shared_objects.report("Visitors"))
-    ports, asked = shared_objects.service.ports, []
+    ports, request = shared_objects.service.ports, []
     aggregate = ports.events.aggregate
 
     async def counted(*question):
-        asked.append(question)
+        request.append(question)
         return await aggregate(*question)
 
     await open_public_page(shared_objects, link)
     ports.events.aggregate = counted
     await open_public_page(shared_objects, link)
-    assert asked == []
+    assert request == []
     (workspace, *_) = await ports.workspace.credentials.list_workspaces()
     erasure = request_erasure(workspace.id, "user-ada", "ann@example.com", shared_objects.clock())
     await ports.workspace.erasures.save_erasure(erasure)
     await open_public_page(shared_objects, link)
-    assert asked == []
+    assert request == []
     await ports.workspace.erasures.save_erasure(replace(erasure, status=ErasureStatus.COMPLETED))
     await open_public_page(shared_objects, link)
-    assert asked != []
+    assert request != []
 
 
 async def test_requests_are_limited_per_network(shared_objects):

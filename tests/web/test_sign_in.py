@@ -27,14 +27,14 @@ async def test_signing_out_other_sessions_keeps_the_current_one(deployment):
 
 async def test_wrong_password_and_unknown_address_return_the_same_page(deployment):
     await deployment.enrol("ann", "owner")
-    said = []
+    reported = []
     for email in ("ann@example.com", "nobody@example.com"):
         answer = await deployment.person().send(
             "/app/sign-in", "/app/sign-in", email=email, password="not the password"
         )
         assert answer.status == 403
-        said.append(answer.text.replace(email, "").replace("value", ""))
-    assert said[0] == said[1]
+        reported.append(answer.text.replace(email, "").replace("value", ""))
+    assert reported[0] == reported[1]
 
 
 async def test_sign_in_attempts_are_limited_to_ten_per_address(deployment):

@@ -5,9 +5,9 @@ import asyncio
 
 async def submit_signup(deployment, **more):
     body = {"email": "new@example.com", "workspace_name": "New Shop", **more}
-    status, said = await deployment.api("POST", "/v1/signup", None, body)
-    assert status == 202, said
-    return said
+    status, result = await deployment.api("POST", "/v1/signup", None, body)
+    assert status == 202, result
+    return result
 
 
 def url_path(url):
@@ -15,8 +15,8 @@ def url_path(url):
 
 
 async def test_sandbox_payment_creates_the_workspace_and_shows_its_key_request(deployment):
-    said = await submit_signup(deployment, key_request={"name": "Setup helper", "reason": "To set you up"})
-    person, checkout = deployment.person(), url_path(said["checkout_url"])
+    result = await submit_signup(deployment, key_request={"name": "Setup helper", "reason": "To set you up"})
+    person, checkout = deployment.person(), url_path(result["checkout_url"])
     assert "no real payment" in (await person.get(checkout)).text
     paid = await person.send(checkout, checkout, decision="pay")
     assert paid.location.startswith("/app/welcome?token=")
@@ -26,16 +26,16 @@ async def test_sandbox_payment_creates_the_workspace_and_shows_its_key_request(d
     token = paid.location.partition("=")[2]
     approved = await person.send(paid.location, "/app/welcome", token=token, decision="approve")
     assert "approved" in approved.text
-    request = said["key_request"]["request_id"]
-    _, poll = await deployment.api("GET", f"/v1/keys/requests/{request}", said["signup_secret"])
+    request = result["key_request"]["request_id"]
+    _, poll = await deployment.api("GET", f"/v1/keys/requests/{request}", result["signup_secret"])
     assert (await deployment.api("GET", "/v1/workspace", poll["key"]))[1]["name"] == "New Shop"
     [letter] = deployment.messages
     assert letter.to == "new@example.com"
 
 
 async def test_twenty_concurrent_payments_create_one_workspace(deployment):
-    said = await submit_signup(deployment)
-    person, checkout = deployment.person(), url_path(said["checkout_url"])
+    result = await submit_signup(deployment)
+    person, checkout = deployment.person(), url_path(result["checkout_url"])
     fields = {"csrf": await person.token(checkout), "decision": "pay"}
     answers = await asyncio.gather(*(person.post(checkout, fields) for _ in range(20)))
     assert sum("/welcome" in answer.location for answer in answers) == 1
@@ -44,8 +44,8 @@ async def test_twenty_concurrent_payments_create_one_workspace(deployment):
 
 
 async def test_canceled_order_creates_nothing(deployment):
-    said = await submit_signup(deployment)
-    person, checkout = deployment.person(), url_path(said["checkout_url"])
+    result = await submit_signup(deployment)
+    person, checkout = deployment.person(), url_path(result["checkout_url"])
     canceled = await person.send(checkout, checkout, decision="cancel")
     assert "You were not charged" in (await person.get(canceled.location)).text
     assert "closed" in (await person.get(checkout)).text

@@ -74,8 +74,8 @@ class ReverifiedDomain(DomainOwner):
         return await self.looks(**later)
 
     async def audit(self):
-        asked = AuditQuery(resource_type="link_domain")
-        return (await list_audit.handler(asked, caller=self.caller, executor=self.writes)).entries
+        request = AuditQuery(resource_type="link_domain")
+        return (await list_audit.handler(request, caller=self.caller, executor=self.writes)).entries
 
 
 @pytest.fixture
@@ -121,12 +121,12 @@ async def test_domain_works_during_the_grace_period(reverified_domain):
 
 
 async def test_restored_record_is_recognised_by_check_or_verification(reverified_domain):
-    for asked in (False, True):
+    for request in (False, True):
         claim = await reverified_domain.lose(hours=6)
         reverified_domain.publish(claim)
         back = (
             await reverified_domain.looks(hours=6)
-            if not asked
+            if not request
             else (await reverified_domain.prove(claim), await reverified_domain.claims())[1][0]
         )
         assert (back.missing_since, back.verified_at) == (None, claim.verified_at)
@@ -333,8 +333,8 @@ async def test_dns_checks_are_limited_to_60_per_15_minutes_and_workspace(reverif
 
         windows = FixedWindowCounter(lambda: reverified_domain.office.now)
 
-        async def consume(self, *asked):
-            return self.windows.consume(*asked)
+        async def consume(self, *fields):
+            return self.windows.consume(*fields)
 
     rival = DomainOwner(reverified_domain.office, "other", reverified_domain.dns)
     reverified_domain.limiter = rival.limiter = Hand()

@@ -55,27 +55,27 @@ async def test_objects_of_another_workspace_are_not_found(workspace_api, resourc
         if route in ROUTES_BOUND_TO_A_CREDENTIAL:
             continue
         method, path = route.split(" ")
-        asked = {
+        parameters = {
             "own": await resource_factory.id(name, "shop"),
             "other": await resource_factory.id(name, "other"),
             "random": str(new_id()),
         }
         if name not in NEVER_DELETED:
-            asked["deleted"] = await resource_factory.id(name, "shop", deleted=True)
-        told = {
+            parameters["deleted"] = await resource_factory.id(name, "shop", deleted=True)
+        values = {
             kind: without_ids(
                 await workspace_api.ask(method, path.replace(f"{{{name}}}", one), PATCH_BODIES.get(route)),
                 one,
             )
-            for kind, one in reversed(asked.items())
+            for kind, one in reversed(parameters.items())
         }
-        assert told["random"][0] == 404, (route, told["random"])
-        if told["own"][0] == 404:
+        assert values["random"][0] == 404, (route, values["random"])
+        if values["own"][0] == 404:
             leaks.append(f"{route}: its own is not found")
         leaks += [
-            f"{route}: {kind} {told[kind]}"
+            f"{route}: {kind} {values[kind]}"
             for kind in ("other", "deleted")
-            if told.get(kind, told["random"]) != told["random"]
+            if values.get(kind, values["random"]) != values["random"]
         ]
         resource_factory.made = {key: one for key, one in resource_factory.made.items() if key[0] != name}
     assert leaks == []

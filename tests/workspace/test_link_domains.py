@@ -117,8 +117,8 @@ async def test_one_of_two_concurrent_verifications_succeeds(tmp_path, workspace_
         claims = [await each.claim(HOST) for each in both]
         for each, claimed in zip(both, claims, strict=True):
             each.publish(claimed)
-        told = await asyncio.gather(*map(DomainOwner.prove, both, claims), return_exceptions=True)
-        assert sorted(isinstance(each, Conflict) for each in told) == [False, True]
+        result = await asyncio.gather(*map(DomainOwner.prove, both, claims), return_exceptions=True)
+        assert sorted(isinstance(each, Conflict) for each in result) == [False, True]
         verified = [claimed for each in both for claimed in await each.claims() if claimed.is_verified]
         assert len(verified) == 1
         assert await is_verified_link_host(workspace_api.service.ports.workspace.unique_keys, HOST)

@@ -69,8 +69,8 @@ async def test_dry_run_names_platform_account_and_pixel(meta_workspace):
     diff = planned["diff"]
     assert diff["resource"] == {"type": "conversion_rule", "id": None, "label": "Purchase to Meta"}
     assert (diff["action"], diff["prior_state"]) == ("create", None)
-    told = {"name": "Purchase to Meta", "trigger_event": "purchase", "platform": "meta", "active": True}
-    assert diff["new_state"].items() >= (told | {"platform_event": "Purchase"}).items()
+    values = {"name": "Purchase to Meta", "trigger_event": "purchase", "platform": "meta", "active": True}
+    assert diff["new_state"].items() >= (values | {"platform_event": "Purchase"}).items()
     changes = {change["field"]: (change["from"], change["to"]) for change in diff["changes"]}
     assert list(changes) == sorted(changes)
     assert changes["active"] == (None, True)
@@ -367,8 +367,8 @@ async def test_retry_with_idempotency_key_creates_one_rule(meta_workspace):
 
 
 async def list_conversion_events(workspace_api, key="shop"):
-    asked = {"metrics": ["conversions"], "start_date": "2026-07-01", "end_date": "2026-07-08"}
-    answer = await workspace_api.ask("POST", "/metrics", asked, key=key)
+    parameters = {"metrics": ["conversions"], "start_date": "2026-07-01", "end_date": "2026-07-08"}
+    answer = await workspace_api.ask("POST", "/metrics", parameters, key=key)
     return answer.json["metrics"][0]["value"]
 
 

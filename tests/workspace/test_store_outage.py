@@ -112,16 +112,16 @@ def make_unreadable(file):
     with closing(sqlite3.connect(file)) as other:
         other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     kept = file.read_bytes()
-    with file.open("r+b") as pages, index.open("r+b") as told:
+    with file.open("r+b") as pages, index.open("r+b") as result:
         pages.write(b"\xff" * len(kept))
-        told.write(bytes(136))
+        result.write(bytes(136))
         pages.flush()
-        told.flush()
+        result.flush()
         yield
         pages.seek(0)
-        told.seek(0)
+        result.seek(0)
         pages.write(kept)
-        told.write(bytes(136))
+        result.write(bytes(136))
     with closing(sqlite3.connect(file)) as other:
         other.execute("PRAGMA user_version = 1")  # whoever remembers the senseless pages reads them anew
 

@@ -305,9 +305,9 @@ async def test_visitors_and_sessions_of_a_row_are_those_of_its_visits_under_ever
 
 
 async def test_reported_touch_is_credited_for_a_person_without_visits(get_attribution_report, event_builder):
-    said = reported_touch_columns("first", "2026-06-20", "bing", "cpc", "paid_search")
-    said |= reported_touch_columns("last", "2026-07-02", "news", "email", "email")
-    add_purchase(event_builder, "2026-07-04", "A", 10_000, reported_touches=said)
+    result = reported_touch_columns("first", "2026-06-20", "bing", "cpc", "paid_search")
+    result |= reported_touch_columns("last", "2026-07-02", "news", "email", "email")
+    add_purchase(event_builder, "2026-07-04", "A", 10_000, reported_touches=result)
     add_page_view(event_builder, "2026-07-05", "A", **google_touch())
     add_purchase(event_builder, "2026-07-06", "A", 5_000)
     add_purchase(

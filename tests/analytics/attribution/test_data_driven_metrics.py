@@ -48,9 +48,11 @@ def run_metric_query(caller, queue, story):
         await store.append(story.events)
         models = AttributionModels(AttributionModels.index_by_unique_id(MODELS).by_id, floor)
         questions = MetricQueries(CATALOG, (EventSource(store, store, queue, models),))
-        asked = parse_inclusive_start_end_dates("2026-07-01", "2026-07-04", caller.workspace.zone, caller.now)
+        request = parse_inclusive_start_end_dates(
+            "2026-07-01", "2026-07-04", caller.workspace.zone, caller.now
+        )
         question = MetricQuery(
-            names, asked, buckets=build_series_of_at_most_1000_buckets(asked, buckets) if buckets else None,
+            names, request, buckets=build_series_of_at_most_1000_buckets(request, buckets) if buckets else None,
             credit_rule=credit_rule_or_last_touch_with_model_id(models, AttributionSettings(model=model)), **parts,
         )  # fmt: skip
         snapshot = await questions.read_source_states_once(caller, question.metrics)

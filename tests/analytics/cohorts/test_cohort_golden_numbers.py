@@ -101,8 +101,8 @@ async def test_net_revenue_counts_in_the_period_of_the_payment(story, read_cohor
 async def test_filters_apply_to_the_first_touch(story, read_cohorts):
     add_event_of_person(story, "P", 0, **campaign_columns("google", "cpc", "spring"))
     add_event_of_person(story, "Q", 0)
-    for asked in ({"utm_source": "google"}, {"utm_campaign": "spring"}, {"channel": "paid_search"}):
-        retention, _ = await read_cohorts(**asked)
+    for request in ({"utm_source": "google"}, {"utm_campaign": "spring"}, {"channel": "paid_search"}):
+        retention, _ = await read_cohorts(**request)
         assert {row.cohort_size for row in retention.rows} == {1}
     assert (await read_cohorts(utm_source="gogle"))[0].rows == []
     assert {row.cohort_size for row in (await read_cohorts(utm_source="(not set)"))[0].rows} == {1}

@@ -31,9 +31,13 @@ def list_values(query_client):
 def run_search(query_client):
     async def run_search(**parameters):
         query = parse_query_parameters_leniently(SearchQuery, parameters.items())
-        asked = {"caller": query_client.caller, "queries": query_client.queries, "people": Nobody()}
+        query_parameters = {
+            "caller": query_client.caller,
+            "queries": query_client.queries,
+            "people": Nobody(),
+        }
         return json_default(
-            await get_search(query, **asked, changes=ChangeExecutor(MemoryTransactions(), ()))
+            await get_search(query, **query_parameters, changes=ChangeExecutor(MemoryTransactions(), ()))
         )
 
     return run_search

@@ -62,8 +62,8 @@ async def test_metric_value_is_equal_alone_in_pairs_in_bulk_and_over_mcp(served,
         await asking.query(metrics=[first]),
         await asking.query(metrics=[first], interval="day"),
     )
-    said = (pair[first], queried["totals"][first], bucketed["totals"][first], bulk.get(first, alone[first]))
-    assert set(said) == {alone[first]}
+    result = (pair[first], queried["totals"][first], bucketed["totals"][first], bulk.get(first, alone[first]))
+    assert set(result) == {alone[first]}
     assert pair[second] == bulk.get(second, pair[second])
 
 
@@ -195,9 +195,9 @@ async def test_overview_traffic_and_query_return_the_same_numbers(served, drawn)
 )  # fmt: skip
 async def test_smaller_limit_changes_no_row_that_remains(served, drawn, rows, limit):
     asking = await load_dataset_client(served, drawn[0])
-    path, asked = rows
-    whole = await asking.over(path, **asked, limit=100)
-    part = await asking.over(path, **asked, limit=limit)
+    path, request = rows
+    whole = await asking.over(path, **request, limit=100)
+    part = await asking.over(path, **request, limit=limit)
     assert part["data"] == whole["data"][:limit]
     assert part["total"] == whole["total"]
 

@@ -39,7 +39,7 @@ async def test_rates_are_shares_of_sessions_with_a_cart_of_customers_and_of_reve
         {**buys, "at": "2026-07-04T11:00", "visitor": "V5", "revenue": 2950, "order_id": "3"},
         {**buys, "at": "2026-07-09T10:00", "visitor": "V5", "revenue": 100, "order_id": "4"},
     )
-    await query_client.store.append([query_client.story.add_event(**told) for told in later])
+    await query_client.store.append([query_client.story.add_event(**result) for result in later])
     rates = ["cart_abandonment_rate", "repeat_purchase_rate", "refund_rate", "aov"]
     answer = await query_client.metrics(WEEK | {"metrics": rates})
     assert {value["id"]: value["value"] for value in answer["metrics"]} == {

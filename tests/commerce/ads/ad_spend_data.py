@@ -34,7 +34,7 @@ def spend_row(platform, entity, day=DAY, *, account="act_1", currency="USD", **f
     return SpendRow(platform, account, entity, day, currency, "America/Los_Angeles", NOW, **figures)
 
 
-async def connect_ad_platform(shop, platform, *, accounts=("act_1",), read: datetime | None = NOW, **said):
+async def connect_ad_platform(shop, platform, *, accounts=("act_1",), read: datetime | None = NOW, **fields):
     """The workspace has an ad platform that was read at an instant."""
     found = tuple(
         ConnectedAccount(id_, f"{platform} {id_}", (), "USD", "America/Los_Angeles") for id_ in accounts
@@ -49,7 +49,7 @@ async def connect_ad_platform(shop, platform, *, accounts=("act_1",), read: date
         last_synced_at=read,
     )
     await shop.service.ports.workspace.connections.save_connection_keeping_created_at(
-        replace(connection, **said)
+        replace(connection, **fields)
     )
 
 
@@ -90,9 +90,9 @@ def generated_spend(scenario, chance, *, flawed=False):
 async def load_advertising_world(served, scenario, chance, **flaws):
     """A workspace of a generated scenario, and the spend its platforms report."""
     asking = await load_dataset_client(served, scenario)
-    told = list(generated_spend(scenario, chance, **flaws))
-    await save_spend(asking.client, *told)
-    platforms = sorted({each.platform for each in told} or {"meta"})
+    result = list(generated_spend(scenario, chance, **flaws))
+    await save_spend(asking.client, *result)
+    platforms = sorted({each.platform for each in result} or {"meta"})
     for platform in platforms:
         await connect_ad_platform(asking.client, platform, read=served.now)
-    return asking, told, platforms
+    return asking, result, platforms

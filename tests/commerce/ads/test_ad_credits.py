@@ -125,10 +125,10 @@ async def test_spend_and_attributed_revenue_are_joined_by_ad(workspace_client):
 async def test_attributed_metrics_take_filters_on_ads(workspace_client):
     await add_spend_and_purchases(workspace_client)
     of_meta = {"dimension": "platform", "value": "meta"}
-    asked = {"metrics": ["attributed_revenue", "attributed_roas"], "date_range": WEEK}
+    parameters = {"metrics": ["attributed_revenue", "attributed_roas"], "date_range": WEEK}
     for model in ("last_touch", "markov"):
         answer = await workspace_client.post(
-            "/metrics", asked | {"filters": [of_meta], "attribution": {"model": model}}
+            "/metrics", parameters | {"filters": [of_meta], "attribution": {"model": model}}
         )
         values = {each["id"]: each["value"] or each["unavailable_reason"] for each in answer["metrics"]}
         if model == "last_touch":

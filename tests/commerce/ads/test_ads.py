@@ -131,8 +131,8 @@ async def test_foreign_currency_spend_is_in_rows_and_not_in_totals(workspace_cli
     answer = await workspace_client.get("/ads", **WEEK)
     assert [(each["currency"], each["spend"]) for each in answer["ads"]] == [("JPY", 9000.0), ("USD", 300.0)]
     assert (answer["totals"]["spend"], answer["totals"]["clicks"]) == (None, 503)
-    told = {each["metric"]: each["reason"] for each in answer["totals_unavailable"]}
-    assert (told["spend"], told["cpc"]) == ("missing_fx_rate", "missing_fx_rate")
+    values = {each["metric"]: each["reason"] for each in answer["totals_unavailable"]}
+    assert (values["spend"], values["cpc"]) == ("missing_fx_rate", "missing_fx_rate")
 
 
 async def test_spend_is_null_without_an_ad_account_and_zero_without_delivery(workspace_client):
@@ -248,11 +248,11 @@ async def test_ad_dimension_values_are_counted_by_spend_rows(workspace_client):
 async def test_ad_dimension_values_continue_on_further_pages(workspace_client):
     await connect_ad_platform(workspace_client, "meta")
     await save_spend(workspace_client, *(spend_row("meta", ad(f"a{number}"), spend=1) for number in range(3)))
-    pages, asked = [], {"dimension": "ad_id", "limit": 2}
-    while asked:
-        answer = await workspace_client.get("/dimension-values", **asked)
+    pages, request = [], {"dimension": "ad_id", "limit": 2}
+    while request:
+        answer = await workspace_client.get("/dimension-values", **request)
         pages.append([each["value"] for each in answer["values"]])
-        asked = {**asked, "cursor": answer["next_cursor"]} if answer["has_more"] else None
+        request = {**request, "cursor": answer["next_cursor"]} if answer["has_more"] else None
     assert pages == [["a0", "a1"], ["a2"]]
 
 

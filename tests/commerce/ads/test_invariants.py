@@ -43,8 +43,8 @@ def sum_in_range(asking, scenario, told):
 @given(drawn=random_datasets(10), interval=st.sampled_from(["hour", "day", "week", "month"]))
 async def test_spend_of_buckets_and_rows_adds_up_to_the_reported_spend(served, drawn, interval):
     scenario, chance = drawn
-    asking, told, _ = await load_advertising_world(served, scenario, chance)
-    counted = sum_in_range(asking, scenario, told)
+    asking, result, _ = await load_advertising_world(served, scenario, chance)
+    counted = sum_in_range(asking, scenario, result)
     totals = {"ad_spend": sum(row.spend for row in counted) / 100}
     totals |= {name: sum(getattr(row, name) for row in counted) for name in SUMS[1:]}
     for plan in ({"interval": interval}, {"dimensions": ["platform", "campaign_name"]}):
@@ -61,22 +61,24 @@ async def test_spend_of_buckets_and_rows_adds_up_to_the_reported_spend(served, d
 async def test_spend_metrics_are_equal_alone_in_bulk_on_a_card_and_over_mcp(served, drawn):
     scenario, chance = drawn
     asking, _, platforms = await load_advertising_world(served, scenario, chance, flawed=True)
-    asked = {}
+    parameters = {}
     if chance.random() < 0.5:
-        asked = {"filters": [{"dimension": "platform", "value": chance.choice(platforms)}]}
+        parameters = {"filters": [{"dimension": "platform", "value": chance.choice(platforms)}]}
     of_ads = [m.id for m in CORE_METRICS if "platform" in m.dimensions and m.id in PURCHASES]
-    known = of_ads if asked else list(PURCHASES)
-    bulk = await asking.values(*chance.sample(known, 6), **asked)
+    known = of_ads if parameters else list(PURCHASES)
+    bulk = await asking.values(*chance.sample(known, 6), **parameters)
     one = chance.choice(list(bulk))
-    assert await asking.values(one, **asked) == {one: bulk[one]}
-    assert (await asking.query(metrics=[one], **asked))["totals"] == {one: bulk[one]}
-    called = await asking.tool("get_metrics", metrics=[one], date_range=asking.range, **asked)
+    assert await asking.values(one, **parameters) == {one: bulk[one]}
+    assert (await asking.query(metrics=[one], **parameters))["totals"] == {one: bulk[one]}
+    called = await asking.tool("get_metrics", metrics=[one], date_range=asking.range, **parameters)
     assert called["metrics"][0]["value"] == bulk[one]
-    if not asked:
+    if not parameters:
         assert await read_card_value(asking, one) == bulk[one]
-    tables = [(await asking.query(metrics=[one], interval="week", **asked))["totals"][one]]
+    tables = [(await asking.query(metrics=[one], interval="week", **parameters))["totals"][one]]
     if one in of_ads and one not in CLAIMS:
-        tables.append((await asking.query(metrics=[one], dimensions=["platform"], **asked))["totals"][one])
+        tables.append(
+            (await asking.query(metrics=[one], dimensions=["platform"], **parameters))["totals"][one]
+        )
     assert set(tables) == {bulk[one]}
 
 
@@ -95,8 +97,8 @@ async def read_card_value(asking, metric):
 @given(drawn=random_datasets(0))
 async def test_claimed_conversions_of_two_platforms_are_summed_nowhere(served, drawn):
     scenario, chance = drawn
-    asking, told, platforms = await load_advertising_world(served, scenario, chance)
-    counted = sum_in_range(asking, scenario, told)
+    asking, result, platforms = await load_advertising_world(served, scenario, chance)
+    counted = sum_in_range(asking, scenario, result)
     claimed = Counter()
     for row in counted:
         claimed[row.platform] += row.conversion_value / 100
@@ -113,11 +115,11 @@ async def test_claimed_conversions_of_two_platforms_are_summed_nowhere(served, d
     )
     for platform in platforms:
         of_one = {"dimension": "platform", "value": platform}
-        asked = (await asking.values("platform_conversion_value", filters=[of_one]))[
+        request = (await asking.values("platform_conversion_value", filters=[of_one]))[
             "platform_conversion_value"
         ]
         listed = await asking.over("/ads", platform=platform, limit=200)
-        assert listed["totals"]["conversion_value"] == asked == pytest.approx(claimed[platform])
+        assert listed["totals"]["conversion_value"] == request == pytest.approx(claimed[platform])
     every = await asking.over("/ads")
     assert (every["totals"]["conversions"] is None) is (len({row.platform for row in counted}) > 1)
 
@@ -154,9 +156,9 @@ async def test_credits_by_ad_add_up_to_all_credits(served, drawn, model):
     scenario, chance = drawn
     asking, _, _ = await load_advertising_world(served, scenario, chance)
     names = ["attributed_conversions", "attributed_orders"]
-    asked = {"metrics": names, "attribution": {"model": model}}
+    parameters = {"metrics": names, "attribution": {"model": model}}
     for dimensions in (["campaign_id"], ["platform", "ad_group_id"]):
-        answer = await asking.query(**asked, dimensions=dimensions)
+        answer = await asking.query(**parameters, dimensions=dimensions)
         for name in names:
             if answer["totals"][name] is not None:
                 assert sum(row[name] for row in answer["rows"]) == pytest.approx(answer["totals"][name])

@@ -26,8 +26,8 @@ class StubMetaInsights:
 
     def answers(self, asked):
         if asked.path.endswith("/me/adaccounts"):
-            told = {"id": "act_1", "name": "Main", "currency": "EUR", "timezone_name": "Europe/Berlin"}
-            return StubResponse({"data": [told]})
+            values = {"id": "act_1", "name": "Main", "currency": "EUR", "timezone_name": "Europe/Berlin"}
+            return StubResponse({"data": [values]})
         if asked.path.endswith("/campaigns"):
             return StubResponse({"data": [{"id": "1", "effective_status": "ACTIVE"}]})
         days = json.loads(asked.query["time_range"])
@@ -38,13 +38,13 @@ class StubMetaInsights:
 
 
 def insights_row(campaign, day, spend):
-    told = {
+    values = {
         "campaign_id": campaign,
         "campaign_name": f"Campaign {campaign}",
         "date_start": day,
         "date_stop": day,
     }
-    return {**told, "spend": spend, "impressions": "1000", "clicks": "10", "reach": "900"}
+    return {**values, "spend": spend, "impressions": "1000", "clicks": "10", "reach": "900"}
 
 
 @pytest.fixture
@@ -84,10 +84,10 @@ async def meta_workspace(tmp_path):
 
 async def test_latest_reported_spend_is_returned_once(meta_workspace):
     reading, own, get, clock, meta, folder = meta_workspace
-    asked = "/v1/ads?date_from=2026-07-07&date_through=2026-07-08"
-    assert (await get(asked))["ads"] == []
+    request = "/v1/ads?date_from=2026-07-07&date_through=2026-07-08"
+    assert (await get(request))["ads"] == []
     assert (await reading.sync_workspace_unless_leased(own))[0].counts["rows"] == 3
-    first = await get(asked)
+    first = await get(request)
     assert [(one["id"], one["spend"], one["clicks"]) for one in first["ads"]] == [
         ("1", 15.5, 20),
         ("2", 0.25, 10),
@@ -97,13 +97,13 @@ async def test_latest_reported_spend_is_returned_once(meta_workspace):
     meta.latest, clock[0] = "12.34", NOW + timedelta(hours=1)
     assert await reading.list_due_workspaces() == [own]
     await reading.sync_workspace_unless_leased(own)
-    second = await get(asked)
+    second = await get(request)
     assert second["totals"]["spend"] == 18.09
     (platform,) = second["platforms"]
-    told = {
+    values = {
         name: platform[name] for name in ("platform", "account_id", "status", "currency", "timezone", "error")
     }
-    assert told == {
+    assert values == {
         "platform": "meta", "account_id": "act_1", "status": "connected", "currency": "EUR",
         "timezone": "Europe/Berlin", "error": None,
     }  # fmt: skip

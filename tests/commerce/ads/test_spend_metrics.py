@@ -33,9 +33,9 @@ async def workspace_client(served):
     return await served.workspace()
 
 
-async def metric_values(workspace_client, *metrics, date_range=WEEK, **asked):
+async def metric_values(workspace_client, *metrics, date_range=WEEK, **fields):
     answer = await workspace_client.post(
-        "/metrics", {"metrics": list(metrics), "date_range": date_range, **asked}
+        "/metrics", {"metrics": list(metrics), "date_range": date_range, **fields}
     )
     return {
         each["id"]: each["value"] if each["available"] else each["unavailable_reason"]
@@ -138,17 +138,17 @@ async def test_rows_are_ordered_and_cut_in_the_order_asked(workspace_client):
         workspace_client,
         *(spend_row("meta", ad_campaign(f"c{n}"), spend=n * 100, clicks=9 - n) for n in range(1, 6)),
     )
-    asked = {"dimensions": ["campaign_id"], "limit": 2}
-    assert await query_rows(workspace_client, "ad_spend", **asked) == [["c5", 5.0], ["c4", 4.0]]
+    parameters = {"dimensions": ["campaign_id"], "limit": 2}
+    assert await query_rows(workspace_client, "ad_spend", **parameters) == [["c5", 5.0], ["c4", 4.0]]
     by_price = [{"field": "cpc", "direction": "asc"}]
-    assert await query_rows(workspace_client, "cpc", order_by=by_price, **asked) == [
+    assert await query_rows(workspace_client, "cpc", order_by=by_price, **parameters) == [
         ["c1", 0.12],
         ["c2", 0.29],
     ]
-    first = await workspace_client.post("/query", {"metrics": ["ad_spend"], "date_range": WEEK, **asked})
+    first = await workspace_client.post("/query", {"metrics": ["ad_spend"], "date_range": WEEK, **parameters})
     rest = await workspace_client.post(
         "/query",
-        {"metrics": ["ad_spend"], "date_range": WEEK, **asked, "cursor": first["meta"]["next_cursor"]},
+        {"metrics": ["ad_spend"], "date_range": WEEK, **parameters, "cursor": first["meta"]["next_cursor"]},
     )
     assert (first["totals"]["ad_spend"], [each["campaign_id"] for each in rest["rows"]]) == (
         15.0,
@@ -164,11 +164,11 @@ async def test_claimed_conversions_need_a_filter_on_one_platform(workspace_clien
         spend_row("meta", ad_campaign("c1"), spend=10_00, conversions=2, conversion_value=40_00),
         spend_row("google", ad_campaign("9"), spend=20_00, conversions=4, conversion_value=60_00),
     )
-    told = await metric_values(workspace_client, "ad_spend", *CLAIMS)
-    assert told == {"ad_spend": 30.0, **dict.fromkeys(CLAIMS, "multiple_platforms")}
+    result = await metric_values(workspace_client, "ad_spend", *CLAIMS)
+    assert result == {"ad_spend": 30.0, **dict.fromkeys(CLAIMS, "multiple_platforms")}
     for condition in ({"value": "google"}, {"op": "in", "value": ["google"]}):
-        asked = [{"dimension": "platform", **condition}]
-        assert list((await metric_values(workspace_client, *CLAIMS, filters=asked)).values()) == [
+        requests = [{"dimension": "platform", **condition}]
+        assert list((await metric_values(workspace_client, *CLAIMS, filters=requests)).values()) == [
             4,
             60.0,
             3.0,
@@ -229,15 +229,15 @@ async def test_foreign_currency_spend_needs_a_rate_unless_zero(workspace_client)
             "meta", ad_campaign("c2"), "2026-07-02", account="act_2", currency="EUR", spend=1_00, clicks=2
         ),
     )
-    told = await metric_values(workspace_client, "ad_spend", "clicks", "cpc", "mer")
-    assert told == {
+    result = await metric_values(workspace_client, "ad_spend", "clicks", "cpc", "mer")
+    assert result == {
         "ad_spend": "missing_fx_rate",
         "clicks": 4,
         "cpc": "missing_fx_rate",
         "mer": "missing_fx_rate",
     }
-    asked = [{"dimension": "campaign_id", "value": "c1"}]
-    assert await metric_values(workspace_client, "ad_spend", filters=asked) == {"ad_spend": 10.0}
+    requests = [{"dimension": "campaign_id", "value": "c1"}]
+    assert await metric_values(workspace_client, "ad_spend", filters=requests) == {"ad_spend": 10.0}
 
 
 async def test_missing_figure_is_null_and_not_zero(workspace_client):
@@ -273,12 +273,12 @@ async def test_filter_on_one_platform_uses_the_freshness_of_that_platform(worksp
     await connect_ad_platform(workspace_client, "meta")
     await connect_ad_platform(workspace_client, "google", status=ConnectionStatus.ERROR)
     await save_spend(workspace_client, spend_row("meta", ad_campaign("c1"), spend=10_00))
-    told = {}
+    values = {}
     for op, value in (("eq", "meta"), ("in", ["meta"]), ("eq", "google"), ("in", ["meta", "google"])):
         plan = {"filters": [{"dimension": "platform", "op": op, "value": value}], "metrics": ["ad_spend"]}
         answer = await workspace_client.post("/query", {"date_range": WEEK, **plan})
-        told[op, str(value)] = answer["totals"]["ad_spend"], answer["meta"]["complete"]
-    assert list(told.values()) == [(10.0, True), (10.0, True), (None, False), (None, False)]
+        values[op, str(value)] = answer["totals"]["ad_spend"], answer["meta"]["complete"]
+    assert list(values.values()) == [(10.0, True), (10.0, True), (None, False), (None, False)]
 
 
 async def test_spend_is_complete_up_to_the_last_sync(workspace_client):

@@ -40,12 +40,12 @@ async def store_and_workspaces(store_url, tmp_path):
     await directory.aclose()
 
 
-def spend_query(workspace_id, *by, level=AdLevel.CAMPAIGN, **asked):
-    return SpendQuery(workspace_id, DAY, DAY + timedelta(days=30), level, by, **asked)
+def spend_query(workspace_id, *by, level=AdLevel.CAMPAIGN, **fields):
+    return SpendQuery(workspace_id, DAY, DAY + timedelta(days=30), level, by, **fields)
 
 
-def row_fetched_later(row, hours=1, **said):
-    return replace(row, fetched_at=row.fetched_at + timedelta(hours=hours), **said)
+def row_fetched_later(row, hours=1, **fields):
+    return replace(row, fetched_at=row.fetched_at + timedelta(hours=hours), **fields)
 
 
 async def test_latest_version_of_a_spend_day_counts_in_any_order(
@@ -177,10 +177,12 @@ async def test_database_agrees_with_the_memory_store(store_and_workspaces, seed)
         ) == await oracle.list_ad_entities_with_latest_names(workspace_id, level)
         for _ in range(6):
             by = chance.sample(names, chance.randint(0, 4))
-            asked = spend_query(workspace_id, *by, level=level, platforms=chance.choice([None, ["meta"], []]))
-            asked = replace(asked, last=DAY + timedelta(days=chance.randint(0, 3)))
-            assert sort_sums(await store.sum_latest_spend(asked)) == sort_sums(
-                await oracle.sum_latest_spend(asked)
+            request = spend_query(
+                workspace_id, *by, level=level, platforms=chance.choice([None, ["meta"], []])
+            )
+            request = replace(request, last=DAY + timedelta(days=chance.randint(0, 3)))
+            assert sort_sums(await store.sum_latest_spend(request)) == sort_sums(
+                await oracle.sum_latest_spend(request)
             )
 
 

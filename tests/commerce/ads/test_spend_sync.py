@@ -288,8 +288,8 @@ async def test_interrupted_sync_resumes_and_reads_today_again():
         answers.append([(one[1], one[3]) for one in platform.asked])
         platform.asked.clear()
     # Thirteen stretches at three levels: 20 of 39 questions, then the 3 of today and 17 others, then 3 and the last two.
-    assert [len(asked) for asked in answers] == [20, 20, 5, 3, 3]
-    assert all(asked[:3] == [(level, date(2026, 7, 8)) for level in AdLevel] for asked in answers)
+    assert [len(request) for request in answers] == [20, 20, 5, 3, 3]
+    assert all(request[:3] == [(level, date(2026, 7, 8)) for level in AdLevel] for request in answers)
     assert (await scenario.standing()).last_synced_at == NOW + 4 * HOUR
     assert await scenario.spent() == [("EUR", 9000)]
 
@@ -412,7 +412,7 @@ async def test_store_failure_is_not_recorded_as_a_platform_error(monkeypatch):
 
 
 async def test_progress_counts_up_to_the_number_of_requests():
-    scenario, told = SyncScenario(), []
+    scenario, result = SyncScenario(), []
     await scenario.connect()
-    await scenario.reading.sync_workspace_unless_leased(OURS, ignore_schedule=True, on_progress=told.append)
-    assert [(one.done, one.total) for one in told] == [(n, 39) for n in range(1, 40)]
+    await scenario.reading.sync_workspace_unless_leased(OURS, ignore_schedule=True, on_progress=result.append)
+    assert [(one.done, one.total) for one in result] == [(n, 39) for n in range(1, 40)]

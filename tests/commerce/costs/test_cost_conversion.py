@@ -15,8 +15,8 @@ async def workspace_client(request, tmp_path):
         yield await served.workspace()
 
 
-async def metric_values(workspace_client, *ids, **asked):
-    answer = await workspace_client.post("/metrics", {"metrics": list(ids), "date_range": DAYS, **asked})
+async def metric_values(workspace_client, *ids, **fields):
+    answer = await workspace_client.post("/metrics", {"metrics": list(ids), "date_range": DAYS, **fields})
     return {one["id"]: (one["value"], one["unavailable_reason"]) for one in answer["metrics"]}
 
 

@@ -50,15 +50,15 @@ async def add_week_of_orders(workspace_client):
     add_order(workspace_client, "O4", "2026-07-08T05:00", 25_00, ("SHIRT", 1, "25.00"))
 
 
-async def metric_values(workspace_client, *ids, **asked):
+async def metric_values(workspace_client, *ids, **fields):
     """Value and reason of metrics over the week."""
-    answer = await workspace_client.post("/metrics", {"metrics": list(ids), "date_range": DAYS, **asked})
+    answer = await workspace_client.post("/metrics", {"metrics": list(ids), "date_range": DAYS, **fields})
     return {one["id"]: (one["value"], one["unavailable_reason"]) for one in answer["metrics"]}
 
 
-async def run_query(workspace_client, *ids, **asked):
+async def run_query(workspace_client, *ids, **fields):
     """Rows of metrics over the week."""
-    return (await workspace_client.post("/query", {"metrics": list(ids), "date_range": DAYS, **asked}))[
+    return (await workspace_client.post("/query", {"metrics": list(ids), "date_range": DAYS, **fields}))[
         "rows"
     ]
 
@@ -67,7 +67,7 @@ async def test_costs_of_a_week_with_a_changed_cost_and_a_return(workspace_client
     await add_week_of_orders(workspace_client)
     await workspace_client.knows()
     answer = await workspace_client.get("/commerce-metrics", **WEEK)
-    told = {
+    values = {
         "cogs": 47.84,  # 2 x 8.00 + 3.335 + 8.00 + 3 x 9.50 - 8.00, the shirt that came back at what it cost when sold
         "shipping_costs": 6.25,
         "gross_profit": 89.16,  # 137.00 - 47.835
@@ -76,12 +76,12 @@ async def test_costs_of_a_week_with_a_changed_cost_and_a_return(workspace_client
         "profit": -17.08,  # -17.085
         "margin": -0.124708,
     }
-    assert {id_: answer[id_] for id_ in UNKNOWN} == {id_: told[id_] for id_ in UNKNOWN}
+    assert {id_: answer[id_] for id_ in UNKNOWN} == {id_: values[id_] for id_ in UNKNOWN}
     assert answer["completeness"]["costs"] == {"complete": True, "covered_revenue_share": 1}
     assert await metric_values(workspace_client, *METRICS) == {
-        id_: (value, None) for id_, value in told.items()
+        id_: (value, None) for id_, value in values.items()
     }
-    assert await run_query(workspace_client, *METRICS) == [told]
+    assert await run_query(workspace_client, *METRICS) == [values]
 
 
 async def test_refunds_by_order_date_reverse_costs_on_the_order_day(workspace_client):

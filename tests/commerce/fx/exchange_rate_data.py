@@ -19,7 +19,7 @@ async def save_rates(shop, rates):
     """Rates are known: day -> how much of each currency a euro is."""
     known = [
         DayRate(date.fromisoformat(day), currency, Decimal(per_euro))
-        for day, told in rates.items()
-        for currency, per_euro in told.items()
+        for day, result in rates.items()
+        for currency, per_euro in result.items()
     ]
     await shop.service.ports.workspace.exchange_rates.save_rates("file", known, NOW)

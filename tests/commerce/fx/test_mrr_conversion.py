@@ -28,8 +28,8 @@ async def workspace_client(tmp_path):
         yield workspace_client
 
 
-async def metric_values(workspace_client, *metrics, **asked):
-    answer = await workspace_client.post("/metrics", {"metrics": list(metrics), "date_range": JUNE, **asked})
+async def metric_values(workspace_client, *metrics, **fields):
+    answer = await workspace_client.post("/metrics", {"metrics": list(metrics), "date_range": JUNE, **fields})
     return [one["unavailable_reason"] or one["value"] for one in answer["metrics"]]
 
 

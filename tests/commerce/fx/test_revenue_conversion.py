@@ -39,8 +39,8 @@ async def sales_in_three_currencies(workspace_client):
     return workspace_client
 
 
-async def metric_values(workspace_client, *metrics, **asked):
-    answer = await workspace_client.post("/metrics", {"metrics": list(metrics), "date_range": WEEK, **asked})
+async def metric_values(workspace_client, *metrics, **fields):
+    answer = await workspace_client.post("/metrics", {"metrics": list(metrics), "date_range": WEEK, **fields})
     return [one["unavailable_reason"] or one["value"] for one in answer["metrics"]]
 
 
@@ -51,8 +51,8 @@ async def test_every_endpoint_returns_the_same_converted_revenue(sales_in_three_
     assert await metric_values(sales_in_three_currencies, *names) == without
     await save_rates(sales_in_three_currencies, RATES)
     assert await metric_values(sales_in_three_currencies, *names) == [26.0, 5.5, 20.5, 8.67, 15.5, 3]
-    told = await sales_in_three_currencies.get("/revenue", **_dates())
-    assert (told["combined"]["revenue"], told["combined"]["net_revenue"]) == (26.0, 20.5)
+    answer = await sales_in_three_currencies.get("/revenue", **_dates())
+    assert (answer["combined"]["revenue"], answer["combined"]["net_revenue"]) == (26.0, 20.5)
     credited = await sales_in_three_currencies.get("/attribution", **_dates())
     best = credited["channels"][0]
     assert (best["channel"], best["revenue"], best["net_revenue"]) == ("paid_search", 21.0, 15.5)
@@ -75,10 +75,10 @@ async def test_credits_by_touch_date_use_the_rate_of_the_purchase(workspace_clie
     workspace_client.story.add_event("page_view", at="2026-06-20", **page)
     workspace_client.story.add_event("purchase", at="2026-07-03", revenue=10_00, currency="EUR", **page)
     await workspace_client.knows()
-    told = await workspace_client.get(
+    answer = await workspace_client.get(
         "/attribution", start_date="2026-06-20", end_date="2026-06-20", basis="touch"
     )
-    assert told["totals"]["revenue"] == told["channels"][0]["revenue"] == 12.0
+    assert answer["totals"]["revenue"] == answer["channels"][0]["revenue"] == 12.0
 
 
 async def test_event_rows_keep_their_original_currency(sales_in_three_currencies):

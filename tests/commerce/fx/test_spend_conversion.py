@@ -29,9 +29,9 @@ def spend_in_dollars(day, **figures):
     return spend_row("meta", ad_campaign("d"), day, **figures)
 
 
-async def run_query(workspace_client, **asked):
+async def run_query(workspace_client, **fields):
     plan = {"metrics": ["ad_spend"], "date_range": SPEND_METRICS, "format": "compact"}
-    return await workspace_client.post("/query", plan | asked)
+    return await workspace_client.post("/query", plan | fields)
 
 
 async def test_spend_is_converted_by_the_rate_of_its_day(workspace_client):

@@ -169,8 +169,8 @@ async def test_malformed_range_is_refused_with_its_reason(workspace_client, sent
 
 
 async def test_range_of_366_days_is_accepted(workspace_client):
-    asked = {**WEEK, "start_date": "2025-07-07T04:00Z"}
-    assert (await workspace_client.get("/commerce-metrics", **asked))["revenue"] == 0.0
+    parameters = {**WEEK, "start_date": "2025-07-07T04:00Z"}
+    assert (await workspace_client.get("/commerce-metrics", **parameters))["revenue"] == 0.0
 
 
 async def test_unconnected_source_is_null_and_its_part_incomplete(workspace_client):
@@ -320,20 +320,20 @@ async def test_values_equal_the_metrics_of_the_same_names(served_by_store, drawn
     world, chance = drawn
     asking, _, _ = await load_advertising_world(served_by_store, world, chance, flawed=True)
     start, end = generated_hours(world, chance)
-    asked = {"refund_basis": basis, "include_bots": bots}
+    parameters = {"refund_basis": basis, "include_bots": bots}
     answer = await asking.get(
         "/commerce-metrics",
         start_date=format_timestamp(start),
         end_date=format_timestamp(end),
-        **{**asked, "include_bots": int(bots)},
+        **{**parameters, "include_bots": int(bots)},
     )
     within = {"from": format_timestamp(start), "to": format_timestamp(end - timedelta(milliseconds=1))}
     catalog = {each["id"] for each in (await asking.get("/metrics/catalog"))["metrics"]}
     values = {("ad_spend" if name == "spend" else name): value for name, value in answer.items()}
-    told = {name: value for name, value in values.items() if name in catalog}
-    assert len(told) == 20
+    fields = {name: value for name, value in values.items() if name in catalog}
+    assert len(fields) == 20
     asking.range = within
-    assert await asking.values(*told, **asked) == told
+    assert await asking.values(*fields, **parameters) == fields
 
 
 def generated_hours(world, chance: Random):

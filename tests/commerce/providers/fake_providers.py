@@ -178,7 +178,7 @@ class FakeShopify(StubPlatformApi):
             orders = (
                 one for one in self.orders.values() if datetime.fromisoformat(one["updated_at"]) >= since
             )
-            found = [{name: told for name, told in one.items() if name != "paid_at"} for one in orders]
+            found = [{name: result for name, result in one.items() if name != "paid_at"} for one in orders]
         headers = {}
         if len(found) > self.page:
             place = f"p{len(self.places)}"

@@ -24,7 +24,9 @@ async def workspace_client(webhook_client):
     return client
 
 
-async def send_revenuecat_message(webhook_client, workspace_client, kind, day, *, password=PASSWORD, **said):
+async def send_revenuecat_message(
+    webhook_client, workspace_client, kind, day, *, password=PASSWORD, **fields
+):
     at = webhook_client.served.now - timedelta(days=7 - day)
     stamp = int(at.timestamp() * 1000)
     event = {
@@ -33,7 +35,7 @@ async def send_revenuecat_message(webhook_client, workspace_client, kind, day, *
         "transaction_id": f"100{day}", "product_id": "pro_monthly", "entitlement_ids": ["pro"],
         "period_type": "NORMAL", "environment": "PRODUCTION", "currency": "USD", "price": 0,
         "price_in_purchased_currency": 0, "app_user_id": "ann", "original_app_user_id": "ann",
-        "subscriber_attributes": {"touchpoint_id": {"value": "visitor-7"}}, **said,
+        "subscriber_attributes": {"touchpoint_id": {"value": "visitor-7"}}, **fields,
     }  # fmt: skip
     body = json.dumps({"api_version": "1.0", "event": event}).encode()
     path = f"/webhooks/revenuecat/{workspace_client.workspace.public_id}"

@@ -51,7 +51,7 @@ def test_mapped_event_names_are_declared_by_the_provider():
     assert kinds | trials == set(RevenueCat().info.event_names)
 
 
-def app_store_message(kind, day=0, **said):
+def app_store_message(kind, day=0, **fields):
     at = BEGUN + timedelta(days=day)
     usual = {"purchased_at": at, "expires_at": at + timedelta(days=30), "currency": "USD"}
     return AppStoreNotification(
@@ -60,7 +60,7 @@ def app_store_message(kind, day=0, **said):
         notified_at=at,
         subscription_id="sub_1",
         transaction_id=f"t{day}",
-        **usual | said,
+        **usual | fields,
     )
 
 

@@ -39,12 +39,12 @@ async def test_messages_of_a_payment_are_one_order_and_its_refund_nets_to_zero(t
             for number, (kind, about) in enumerate(messages):
                 await webhook_client.stripe(shop, stripe_message(kind, about, f"evt_{number}"))
             assert len(await webhook_client.events(shop)) == len(told)
-            asked = {"start_date": "2026-07-01", "end_date": "2026-07-09", "provider": "stripe"}
-            (row,) = (await shop.get("/revenue", **asked))["platforms"]
+            parameters = {"start_date": "2026-07-01", "end_date": "2026-07-09", "provider": "stripe"}
+            (row,) = (await shop.get("/revenue", **parameters))["platforms"]
             assert (row["orders"], row["revenue"], row["net_revenue"]) == (1, 59.5, 59.5)
             await webhook_client.stripe(shop, stripe_message("charge.refunded", REFUND, "evt_back"))
             await webhook_client.drain()
-            (row,) = (await shop.get("/revenue", **asked))["platforms"]
+            (row,) = (await shop.get("/revenue", **parameters))["platforms"]
             assert (row["refunds"], row["refund_count"], row["net_revenue"]) == (59.5, 1, 0)
 
 
@@ -64,18 +64,18 @@ KNOWN = {
 
 @pytest.mark.parametrize(("properties", "sent", "more"), KNOWN.values(), ids=list(KNOWN))
 async def test_order_tracked_by_site_and_stripe_counts_once_for_stripe(tmp_path, properties, sent, more):
-    told = stripe_message("checkout.session.completed", {**SESSION, **more}, "evt_9")
+    result = stripe_message("checkout.session.completed", {**SESSION, **more}, "evt_9")
     tracked = {"value": 64.5, "currency": "USD", **properties}
     async with open_webhook_client(tmp_path) as webhook_client:
         for tracked_first in (True, False):
             shop = await webhook_client.connected_workspace()
             if not tracked_first:
-                await webhook_client.stripe(shop, told)
+                await webhook_client.stripe(shop, result)
             await webhook_client.track(
                 shop, "purchase", tracked, sent=sent, timestamp="2026-07-08T08:39:00Z", user_id="u1"
             )
             if tracked_first:
-                await webhook_client.stripe(shop, told)
+                await webhook_client.stripe(shop, result)
             assert len(await webhook_client.events(shop)) == 2
             answer = await shop.get("/revenue", **WEEK)
             assert [(row["platform"], row["orders"], row["revenue"]) for row in answer["platforms"]] == [

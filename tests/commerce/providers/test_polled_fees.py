@@ -128,9 +128,9 @@ async def test_fees_are_read_where_stripe_refuses_to_expand_charges(stripe):
     ]
     listed = stripe.provider_api.list
 
-    def refuse_expansion(asked):
+    def refuse_expansion(request):
         refusal = StubResponse({"error": {"message": "This property cannot be expanded (charge)."}}, 400)
-        return refusal if asked.query.get("expand[]") == "data.source.charge" else listed(asked)
+        return refusal if request.query.get("expand[]") == "data.source.charge" else listed(request)
 
     stripe.provider_api.answers = refuse_expansion
     assert (await stripe.sync()).counts["new"] == 3
@@ -141,9 +141,9 @@ async def test_key_that_may_not_read_balance_transactions_leaves_fees_unknown(st
     stripe.sell(0)
     listed = stripe.provider_api.list
 
-    def refuse_fees(asked):
+    def refuse_fees(request):
         refusal = StubResponse({"error": {"message": "The provided key does not have the permission"}}, 403)
-        return refusal if asked.path.endswith("balance_transactions") else listed(asked)
+        return refusal if request.path.endswith("balance_transactions") else listed(request)
 
     stripe.provider_api.answers = refuse_fees
     assert (await stripe.sync()).counts["new"] == 1

@@ -90,8 +90,8 @@ async def test_first_sync_imports_messages_before_the_connection(tmp_path, kind)
         for number in range(7):
             shop.sell(number)
         assert (await shop.sync()).counts["new"] == 7
-        asked, _ = await shop.facts()
-        assert len(asked) == 7
+        request, _ = await shop.facts()
+        assert len(request) == 7
         connection = await shop.webhook_client.connection(shop.client)
         assert (connection.status, connection.last_synced_at) == (ConnectionStatus.CONNECTED, NOW)
     (tmp_path / "sent").mkdir()
@@ -99,7 +99,7 @@ async def test_first_sync_imports_messages_before_the_connection(tmp_path, kind)
         for number in range(7):
             other.sell(number)
             await other.send(number)
-        assert (await other.facts())[0] == asked
+        assert (await other.facts())[0] == request
 
 
 STEPS = st.lists(
@@ -285,7 +285,7 @@ async def test_sync_waits_for_a_short_retry_after(tmp_path):
             shop.provider_api.answers,
             [StubResponse({"errors": "slow"}, 429, {"Retry-After": "0.001"})] * 3,
         )
-        shop.provider_api.answers = lambda asked: busy.pop() if busy else answers(asked)
+        shop.provider_api.answers = lambda request: busy.pop() if busy else answers(request)
         assert (await shop.sync()).counts == {"messages": 1, "new": 1}
 
 
@@ -293,8 +293,8 @@ async def test_deleted_order_keeps_its_payment_event(tmp_path):
     async with run_polled_provider(tmp_path, FakeShopify) as shop:
         shop.sell(0)
         answers = shop.provider_api.answers
-        shop.provider_api.answers = lambda asked: (
-            StubResponse({"errors": "Not Found"}, 404) if "transactions" in asked.path else answers(asked)
+        shop.provider_api.answers = lambda request: (
+            StubResponse({"errors": "Not Found"}, 404) if "transactions" in request.path else answers(request)
         )
         assert (await shop.sync()).counts == {"messages": 1, "new": 1}
         assert (await shop.facts())[0][0][2] == "2026-07-02T15:00:00.000Z"
@@ -347,8 +347,8 @@ async def test_inactive_workspace_is_not_synced(polled_provider):
 
 async def metric_completeness(polled_provider, metric="active_subscriptions"):
     """Whether an answer is complete, and up to when."""
-    asked = {"metrics": [metric], "date_range": {"from": "2026-07-01", "to": "2026-07-08"}}
-    meta = (await polled_provider.client.post("/query", asked))["meta"]
+    parameters = {"metrics": [metric], "date_range": {"from": "2026-07-01", "to": "2026-07-08"}}
+    meta = (await polled_provider.client.post("/query", parameters))["meta"]
     return meta["complete"], meta["data_through"]
 
 

@@ -42,5 +42,5 @@ def test_visitor_id_is_none_without_the_attribute():
 def test_configured_attribute_name_precedes_the_default():
     delivery = WebhookDelivery({}, json.dumps(RENEWAL).encode(), datetime(2026, 7, 8, tzinfo=UTC))
     for name, visitor in ((None, "visitor-7"), ("analytics_id", "visitor-8"), ("absent", "visitor-7")):
-        told = map_verified_delivery(RevenueCat(), delivery, "app1", json.loads, name)
-        assert told.identity == {"visitor_id": visitor, "user_id": "ann"}
+        result = map_verified_delivery(RevenueCat(), delivery, "app1", json.loads, name)
+        assert result.identity == {"visitor_id": visitor, "user_id": "ann"}

@@ -271,10 +271,10 @@ async def test_secrets_and_signatures_are_never_logged_or_returned(
         lambda *_: raise_fault(EnqueueFailed("queue", OSError("full"))),
     )
     answers.append(await webhook_client.stripe(workspace_client, STARTED))
-    said = caplog.text + repr(answers)
-    assert "a message of stripe is not kept" in said
+    result = caplog.text + repr(answers)
+    assert "a message of stripe is not kept" in result
     for planted in (SECRET, "whsec_guess", "v1="):
-        assert planted not in said
+        assert planted not in result
 
 
 async def test_message_the_plugin_raises_on_is_stored_raw_and_accepted_again_after_the_fix(

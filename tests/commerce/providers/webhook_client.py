@@ -71,8 +71,8 @@ class WebhookClient:
         raw = [(b"host", b"ingest"), *((name.encode(), value.encode()) for name, value in headers)]
         scope = {"type": "http", "method": method, "path": path, "headers": raw, "client": ("127.0.0.1", 1)}
         await self.app(scope, receive, send)
-        told = {name.decode(): value.decode() for name, value in out[0]["headers"]}
-        return WebhookResponse(out[0]["status"], told, json.loads(out[1]["body"]))
+        values = {name.decode(): value.decode() for name, value in out[0]["headers"]}
+        return WebhookResponse(out[0]["status"], values, json.loads(out[1]["body"]))
 
     async def stripe(self, client, message, *, secret=SECRET, body=None, sent=None):
         """Send a message as Stripe does."""

@@ -44,11 +44,11 @@ async def save_one_subscription(workspace_client, *ids):
     )
 
 
-def add_orders_of_source(workspace_client, *amounts, source="web", **said):
+def add_orders_of_source(workspace_client, *amounts, source="web", **fields):
     for number, amount in enumerate(amounts):
         known = {"visitor": f"A{number}", "order_id": f"{source}{number}", "at": "2026-07-02T12:00"}
         workspace_client.story.add_event(
-            "purchase", source=source, revenue=amount, is_storefront=source == "shopify", **known | said
+            "purchase", source=source, revenue=amount, is_storefront=source == "shopify", **known | fields
         )
 
 
@@ -93,8 +93,8 @@ async def test_order_of_three_sources_counts_once_for_the_storefront(workspace_c
         add_orders_of_source(workspace_client, amount, source=source, order_id="1001")
     await workspace_client.knows()
     answer = await workspace_client.get("/revenue", **WEEK)
-    told = [(row["platform"], row["revenue"], row["orders"], row["aov"]) for row in answer["platforms"]]
-    assert told == [("shopify", 95.0, 1, 95.0), ("stripe", 0.0, 0, None), ("tracked", 0.0, 0, None)]
+    reported = [(row["platform"], row["revenue"], row["orders"], row["aov"]) for row in answer["platforms"]]
+    assert reported == [("shopify", 95.0, 1, 95.0), ("stripe", 0.0, 0, None), ("tracked", 0.0, 0, None)]
     assert (answer["combined"]["revenue"], answer["combined"]["orders"]) == (95.0, 1)
     paid = await workspace_client.get("/revenue", **WEEK, provider="stripe")
     assert ([row["platform"] for row in paid["platforms"]], paid["combined"]["revenue"]) == (["stripe"], 0.0)

@@ -19,8 +19,8 @@ async def workspace_client(tmp_path):
         yield await served.workspace()
 
 
-async def read_revenue_parts(workspace_client, *more, **asked):
-    answer = await workspace_client.post("/metrics", {"metrics": [*PARTS, *more], **WEEK, **asked})
+async def read_revenue_parts(workspace_client, *more, **fields):
+    answer = await workspace_client.post("/metrics", {"metrics": [*PARTS, *more], **WEEK, **fields})
     return [metric["value"] for metric in answer["metrics"]], answer["unavailable"]
 
 

@@ -23,10 +23,10 @@ CHARGE_PAYMENT = SubscriptionPayment(
 )
 
 
-def state_on_day(state, day, **said):
+def state_on_day(state, day, **fields):
     """What a message of a day in June said."""
     when = FIRST.replace(day=day)
-    return replace(state, message_id=f"{state.subscription_id}-{day}", at=when, **said)
+    return replace(state, message_id=f"{state.subscription_id}-{day}", at=when, **fields)
 
 
 async def connect_revenue_provider(shop, status=ConnectionStatus.CONNECTED, provider="stripe"):

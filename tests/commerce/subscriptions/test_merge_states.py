@@ -12,9 +12,9 @@ STATE_WITHOUT_DETAILS = SubscriptionState(
 )  # fmt: skip
 
 
-def state_of_day(day, status=SubscriptionStatus.ACTIVE, **said):
+def state_of_day(day, status=SubscriptionStatus.ACTIVE, **fields):
     return replace(
-        STATE_WITHOUT_DETAILS, message_id=f"m{day}", at=START + timedelta(days=day), status=status, **said
+        STATE_WITHOUT_DETAILS, message_id=f"m{day}", at=START + timedelta(days=day), status=status, **fields
     )
 
 

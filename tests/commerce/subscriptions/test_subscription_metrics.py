@@ -29,16 +29,16 @@ async def workspace_client(tmp_path):
         yield workspace_client
 
 
-async def metric_values(workspace_client, *metrics, range_=JUNE, **asked):
+async def metric_values(workspace_client, *metrics, range_=JUNE, **fields):
     answer = await workspace_client.post(
-        "/metrics", {"metrics": list(metrics), "date_range": range_, **asked}
+        "/metrics", {"metrics": list(metrics), "date_range": range_, **fields}
     )
     return [one["unavailable_reason"] or one["value"] for one in answer["metrics"]]
 
 
-async def monthly_buckets(workspace_client, *metrics, **asked):
+async def monthly_buckets(workspace_client, *metrics, **fields):
     year = {"from": "2026-04-01", "to": "2026-08-31"}
-    plan = {"metrics": list(metrics), "date_range": year, "interval": "month", **asked}
+    plan = {"metrics": list(metrics), "date_range": year, "interval": "month", **fields}
     return (await workspace_client.post("/query", plan))["rows"]
 
 
@@ -242,8 +242,8 @@ async def test_unreadable_subscriptions_are_unverified(workspace_client, monkeyp
         raise StoreUnavailable
 
     monkeypatch.setattr(workspace_client.service.ports.workspace.subscriptions, "sum_movements", broken)
-    asked = {"metrics": ["mrr"], "date_range": JUNE}
-    assert await workspace_client.refused("POST", "/metrics", asked) == (503, "data_unverified")
+    parameters = {"metrics": ["mrr"], "date_range": JUNE}
+    assert await workspace_client.refused("POST", "/metrics", parameters) == (503, "data_unverified")
 
 
 async def test_plan_and_product_values_are_those_of_subscriptions(workspace_client):

@@ -32,13 +32,14 @@ async def workspace_client(request, tmp_path):
         yield workspace_client
 
 
-def numbered_subscription(number, **said):
-    return replace(MONTHLY, subscription_id=f"sub_{number}", **said)
+def numbered_subscription(number, **fields):
+    return replace(MONTHLY, subscription_id=f"sub_{number}", **fields)
 
 
-async def list_subscription_ids(workspace_client, **asked):
+async def list_subscription_ids(workspace_client, **fields):
     return [
-        one["id"] for one in (await workspace_client.get("/subscriptions", **(JUNE | asked)))["subscriptions"]
+        one["id"]
+        for one in (await workspace_client.get("/subscriptions", **(JUNE | fields)))["subscriptions"]
     ]
 
 

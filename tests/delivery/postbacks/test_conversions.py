@@ -148,13 +148,13 @@ PERSONAL = (
 async def test_outbox_stores_minimal_personal_data_until_delivery(postback_workspace, caplog):
     caplog.set_level("DEBUG", "touchpoint")
     await postback_workspace.happens("pageview", session="s1", visitor="visitor-A1", gclid="click-of-ada")
-    told = {
+    values = {
         "phone": "+1555",
         "last_name": "Lovelace",
         "url": "https://shop.example.com/thanks",
         "visitor": "visitor-A1",
     }
-    await postback_workspace.sells("o1", **told)
+    await postback_workspace.sells("o1", **values)
     waiting = json.dumps(await postback_workspace.row(), default=str)
     assert [text for text in PERSONAL if text in waiting] == ["Firefox"]
     await postback_workspace.send()

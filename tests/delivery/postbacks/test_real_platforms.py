@@ -50,9 +50,9 @@ async def test_purchase_reaches_a_platform(tmp_path, platform, event, click, ans
         assert await shop.outcome() == ("queued", None)
         await shop.send()
         assert await shop.outcome() == ("sent", None)
-    (asked,) = api.asked
-    assert asked.path == path
-    assert found(asked.json()) == ("order-7", ADA, "Click")
+    (request,) = api.asked
+    assert request.path == path
+    assert found(request.json()) == ("order-7", ADA, "Click")
 
 
 async def test_purchase_reaches_a_conversion_action_of_google(tmp_path):
@@ -71,9 +71,9 @@ async def test_purchase_reaches_a_conversion_action_of_google(tmp_path):
         await shop.sells("order-7", consent="granted")
         await shop.send()
         assert await shop.outcome() == ("sent", None)
-    token, asked = api.asked
-    assert (token.path, asked.path) == ("/token", "/v1/customers/act_1:uploadClickConversions")
-    (row,) = asked.json()["conversions"]
+    token, request = api.asked
+    assert (token.path, request.path) == ("/token", "/v1/customers/act_1:uploadClickConversions")
+    (row,) = request.json()["conversions"]
     assert (row["gclid"], row["orderId"], row["conversionValue"]) == ("Click", "order-7", 12.5)
     assert row["conversionAction"] == "customers/act_1/conversionActions/p1"
     assert (row["userIdentifiers"], row["consent"]) == ([{"hashedEmail": ADA}], {"adUserData": "GRANTED"})

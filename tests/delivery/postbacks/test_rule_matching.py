@@ -139,9 +139,9 @@ async def test_skipped_conversion_has_a_reason(postback_workspace):
     for position, (rule, event, _) in enumerate(REASONS):
         name = f"sale {position}"
         await postback_workspace.rule(trigger_event=name, **rule)
-        told = dict(event)
-        ago = told.pop("ago", timedelta())
-        await postback_workspace.sells(f"o{position}", name=name, at=postback_workspace.now - ago, **told)
+        result = dict(event)
+        ago = result.pop("ago", timedelta())
+        await postback_workspace.sells(f"o{position}", name=name, at=postback_workspace.now - ago, **result)
     rows = await postback_workspace.rows()
     assert [row["reason"] for row in rows] == [reason for _, _, reason in REASONS]
     for row in rows:

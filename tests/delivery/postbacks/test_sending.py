@@ -285,11 +285,11 @@ async def test_lease_of_a_dead_process_expires_after_five_minutes(postback_works
 async def test_stopping_process_finishes_its_call_and_starts_no_other(postback_workspace):
     postback_workspace.sender.batch_size = 1
     await postback_workspace.sells("o1", "o2")
-    asked = []
+    requests = []
 
     def stopping():
-        asked.append(True)
-        return len(asked) > 1
+        requests.append(True)
+        return len(requests) > 1
 
     queue = await postback_workspace.queue()
     await postback_workspace.delivery.deliver_queue_unless_leased(queue, stopping)

@@ -48,11 +48,11 @@ async def test_queries_split_postbacks_by_platform_and_day(postback_workspace):
     postback_workspace.later(days=1)
     await postback_workspace.sells("o3")
     await postback_workspace.send()
-    asked = {
+    parameters = {
         "metrics": ["postbacks_sent"], "dimensions": ["platform"], "interval": "day",
         "date_range": {"from": "2026-07-08", "to": "2026-07-09"},
     }  # fmt: skip
-    rows = (await postback_workspace.client.post("/query", asked))["rows"]
+    rows = (await postback_workspace.client.post("/query", parameters))["rows"]
     assert sorted((row["bucket"][:10], row["platform"], row["postbacks_sent"]) for row in rows) == [
         ("2026-07-08", "adhub", 2), ("2026-07-09", "adhub", 1),
     ]  # fmt: skip

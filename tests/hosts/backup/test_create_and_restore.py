@@ -149,8 +149,8 @@ def test_unresponsive_service_is_named(config, tmp_path):
 
 @pytest.mark.parametrize("name", ["backup", "backup.tar", "backup.tar.gz"])
 def test_restore_returns_every_file_without_temporary_ones(name, config, tmp_path):
-    told = []
-    create_backup(config, tmp_path / name, told.append)
+    reported = []
+    create_backup(config, tmp_path / name, reported.append)
     restore_backup_into_empty_folder(tmp_path / name, tmp_path / "again")
     found = sorted(p.relative_to(tmp_path / "again").as_posix() for p in (tmp_path / "again").rglob("*"))
     assert found == [
@@ -162,7 +162,7 @@ def test_restore_returns_every_file_without_temporary_ones(name, config, tmp_pat
     assert again.execute("SELECT x FROM t").fetchall() == [(1,)]
     again.close()
     assert (tmp_path / "again" / "connections.key").stat().st_mode & 0o777 == 0o600
-    assert told[:2] == ["spool.db", "events.duckdb"]
+    assert reported[:2] == ["spool.db", "events.duckdb"]
 
 
 def test_existing_backup_is_not_overwritten(config, tmp_path):

@@ -91,17 +91,17 @@ async def test_clicks_count_for_the_link_of_the_requested_domain(edge, link_doma
 
 
 async def test_redirect_needs_one_lookup_on_every_domain(edge, link_domains, monkeypatch):
-    store, asked = edge.office.service.ports.workspace, []
+    store, request = edge.office.service.ports.workspace, []
     find = store.unique_keys.find_live_by_unique_key
 
     async def counted(model, key):
-        asked.append(model.resource_type)
+        request.append(model.resource_type)
         return await find(model, key)
 
     monkeypatch.setattr(store.unique_keys, "find_live_by_unique_key", counted)
     for host in link_domains.made:
         assert (await edge.follow("/spring", host=host)).status == 302
-    assert asked == ["tracking_link"] * 3
+    assert request == ["tracking_link"] * 3
 
 
 async def test_certificate_check_accepts_verified_domains_only(edge, link_domains):

@@ -28,14 +28,14 @@ class EchoDispatcher:
         if request.path == "/slow":
             self.entered.set()
             await self.release.wait()
-        told = {
+        values = {
             "method": request.method,
             "path": request.path,
             "query": request.query,
             "size": len(request.body),
         }
         status = 413 if len(request.body) > 1_000_000 else 200
-        body, own = json.dumps(told).encode(), {"Content-Type": "application/json", "X-Own": "yes"}
+        body, own = json.dumps(values).encode(), {"Content-Type": "application/json", "X-Own": "yes"}
         if request.method == "HEAD":
             return ApiResponse(status, own | {"Content-Length": str(len(body))})
         return ApiResponse(204, own) if request.path == "/empty" else ApiResponse(status, own, body)

@@ -89,6 +89,6 @@ async def test_page_error_returns_an_id_that_is_logged_without_its_message(echo,
         .get("/app/broken")
     )
     error_id = answer.headers["X-Error-Id"]
-    said = {"error": "Internal server error", "code": "internal_error", "error_id": error_id}
-    assert (answer.status_code, await answer.get_json()) == (500, said)
+    values = {"error": "Internal server error", "code": "internal_error", "error_id": error_id}
+    assert (answer.status_code, await answer.get_json()) == (500, values)
     assert caplog.records[-1].error_id == error_id

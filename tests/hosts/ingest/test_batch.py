@@ -51,8 +51,8 @@ class BatchHost:
         raw += [(b"origin", origin.encode())] if origin else []
         scope = {"type": "http", "method": method, "path": path, "headers": raw, "client": ("203.0.113.7", 1)}
         await self.app(scope, receive, send)
-        told = {name.decode(): value.decode() for name, value in out[0]["headers"]}
-        return out[0]["status"], json.loads(out[1]["body"]) if out[1]["body"] else None, told
+        values = {name.decode(): value.decode() for name, value in out[0]["headers"]}
+        return out[0]["status"], json.loads(out[1]["body"]) if out[1]["body"] else None, values
 
     async def batch(self, *events, **how):
         body = {"workspace_id": self.client.workspace.public_id, "events": list(events)}
@@ -101,8 +101,8 @@ async def test_every_event_of_a_batch_is_stored_as_web(host, path):
     second = page_view(
         "e2", event_data={"url": "https://shop.example/b"}, session_id="s1", workspace_id="other"
     )
-    status, told, _ = await host.batch(first, second, path=path)
-    assert (status, told) == (
+    status, result, _ = await host.batch(first, second, path=path)
+    assert (status, result) == (
         200, {"success": True, "received": 2, "accepted": 2, "duplicates": 0, "rejected": []},
     )  # fmt: skip
     rows = {row["event_id"]: row for row in await host.events()}
@@ -133,7 +133,7 @@ async def test_batch_and_track_share_their_event_ids(host):
 
 async def test_one_invalid_event_does_not_fail_the_others(host):
     deep = page_view("deep", properties={"a": json.loads("[" * 300 + "]" * 300)})
-    status, told, _ = await host.batch(
+    status, result, _ = await host.batch(
         page_view("good"),
         {"event_id": "n", "user_id": "u"},
         {"event": "x", "event_id": 7},
@@ -141,8 +141,8 @@ async def test_one_invalid_event_does_not_fail_the_others(host):
         None,
         deep,
     )
-    assert (status, told["received"], told["accepted"]) == (200, 6, 2)
-    assert told["rejected"] == [
+    assert (status, result["received"], result["accepted"]) == (200, 6, 2)
+    assert result["rejected"] == [
         {"index": 1, "event_id": "n", "error": NO_NAME},
         {"index": 2, "event_id": "7", "error": NO_IDENTITY},
         {"index": 3, "event_id": None, "error": "Invalid JSON in request body"},
@@ -164,8 +164,8 @@ async def test_empty_batch_is_accepted(host):
 async def test_batch_has_at_most_500_events(host):
     assert (await host.batch(*map(page_view, map(str, range(500)))))[1]["accepted"] == 500
     host.served.now = NOW.replace(second=1)
-    status, told, _ = await host.batch(*map(page_view, map(str, range(501))))
-    assert (status, list(told)) == (413, ["error"])
+    status, result, _ = await host.batch(*map(page_view, map(str, range(501))))
+    assert (status, list(result)) == (413, ["error"])
     row = await host.ledger_rows(1001)
     assert (row["in_flight"], row["rejected_by_reason"]) == (500, {"too_large": 501})
 
@@ -183,8 +183,8 @@ async def test_batch_has_at_most_500_events(host):
     ],
 )
 async def test_invalid_batch_error_is_readable_across_origins(host, body, status, error):
-    found, told, headers = await host.ask(body)
-    assert (found, told) == (status, {"error": error})
+    found, result, headers = await host.ask(body)
+    assert (found, result) == (status, {"error": error})
     assert headers["access-control-allow-origin"] == ORIGIN
     assert headers["access-control-allow-credentials"] == "true"
 
@@ -217,9 +217,9 @@ async def test_batches_are_limited_to_1000_events_per_second_and_workspace(host)
     many = [page_view() for _ in range(499)]
     for _ in range(2):
         assert (await host.batch(*many))[0] == 200
-    status, told, headers = await host.batch(page_view(), page_view(), page_view())
+    status, result, headers = await host.batch(page_view(), page_view(), page_view())
     assert (status, headers["retry-after"]) == (429, "1")
-    assert told == {"error": "Rate limit exceeded. Maximum 1000 events per second."}
+    assert result == {"error": "Rate limit exceeded. Maximum 1000 events per second."}
     assert (await host.batch(page_view(), page_view()))[0] == 200
     host.served.now = NOW.replace(second=1)
     assert (await host.batch(*many))[0] == 200
@@ -288,8 +288,8 @@ async def test_failing_queue_returns_the_same_error_as_track(host, make_queue_fa
 
 async def test_partly_failing_queue_lists_the_failed_events(host, make_queue_fail):
     make_queue_fail({"b"})
-    _, told, _ = await host.batch(page_view("a"), page_view("b"), {"event": "x"}, page_view("c"))
-    assert (told["accepted"], [(each["index"], each["error"]) for each in told["rejected"]]) == (
+    _, result, _ = await host.batch(page_view("a"), page_view("b"), {"event": "x"}, page_view("c"))
+    assert (result["accepted"], [(each["index"], each["error"]) for each in result["rejected"]]) == (
         2, [(1, "Failed to enqueue event"), (2, NO_IDENTITY)],
     )  # fmt: skip
     row = await host.ledger_rows(4)
@@ -299,8 +299,8 @@ async def test_partly_failing_queue_lists_the_failed_events(host, make_queue_fai
 async def test_browser_events_are_listed_as_web_in_the_setup_guide(host):
     await host.batch(page_view("a"))
     await host.drain()
-    told = await host.client.get("/onboarding")
-    assert told["tracking"]["sdk_detected"] == ["web"]
+    answer = await host.client.get("/onboarding")
+    assert answer["tracking"]["sdk_detected"] == ["web"]
 
 
 JSON = st.recursive(
@@ -327,11 +327,11 @@ def test_every_batched_event_is_answered_and_in_the_ledger(tmp_path_factory, bod
             host = BatchHost(served, await served.workspace(timezone="UTC"))
             accepted = 0
             for body in bodies:
-                status, told, _ = await host.batch(*body)
+                status, result, _ = await host.batch(*body)
                 assert status == 200
-                assert told["received"] == len(body)
-                assert len(body) == told["accepted"] + told["duplicates"] + len(told["rejected"])
-                accepted += told["accepted"]
+                assert result["received"] == len(body)
+                assert len(body) == result["accepted"] + result["duplicates"] + len(result["rejected"])
+                accepted += result["accepted"]
             await host.drain()
             if sent := sum(map(len, bodies)):
                 row = await host.ledger_rows(sent)

@@ -159,8 +159,8 @@ async def test_inactive_workspace_has_an_empty_container(host):
 
 @pytest.mark.parametrize(("body", "status"), [(b"", 400), (b"{", 400), (b"[]", 400), (b" " * 256_001, 413)])
 async def test_body_that_is_no_object_is_refused(host, body, status):
-    answer, told = await host.container(body)
-    assert (answer.status, list(told)) == (status, ["error"])
+    answer, result = await host.container(body)
+    assert (answer.status, list(result)) == (status, ["error"])
 
 
 async def test_only_allowed_origins_get_the_container(host):
@@ -183,8 +183,8 @@ async def test_only_allowed_origins_get_the_container(host):
         "null",
         None,
     ):
-        answer, told = await host.container(origin=refused)
-        assert (answer.status, told) == (403, {"error": "Origin not allowed"})
+        answer, result = await host.container(origin=refused)
+        assert (answer.status, result) == (403, {"error": "Origin not allowed"})
 
 
 async def test_preflight_is_answered(host):

@@ -54,9 +54,9 @@ async def test_too_large_bodies_are_refused_and_inflating_stops(host):
 
 async def test_preflight_of_a_client_allows_its_headers(host):
     for sample in FIRST_SAMPLES:
-        asked = {"access-control-request-headers": "content-type, x-client-version"}
+        parameters = {"access-control-request-headers": "content-type, x-client-version"}
         path = sample.build("x").path
-        status, _, head = await host.send(RecordedRequest(path, method="OPTIONS"), headers=asked)
+        status, _, head = await host.send(RecordedRequest(path, method="OPTIONS"), headers=parameters)
         assert status == 204
         assert head["access-control-allow-headers"] == "content-type, x-client-version"
         assert head["access-control-allow-origin"] == "https://shop.example"

@@ -49,39 +49,39 @@ async def test_published_client_is_accepted_and_its_fields_are_columns(host, cli
 async def test_events_of_another_workspace_than_the_first_are_rejected_one_by_one(host):
     own, other = host.client.workspace.public_id, "k3Jx9QmZ2aPr"
     events = [page_view("a", workspace_id=own), page_view("b", workspace_id=other), page_view("c")]
-    status, told, _ = await host.ask(json.dumps({"events": events}).encode())
-    assert (status, told["accepted"]) == (200, 2)
+    status, result, _ = await host.ask(json.dumps({"events": events}).encode())
+    assert (status, result["accepted"]) == (200, 2)
     error = "The event names another workspace than the first one of the batch"
-    assert told["rejected"] == [{"index": 1, "event_id": "b", "error": error}]
+    assert result["rejected"] == [{"index": 1, "event_id": "b", "error": error}]
     assert {row["event_id"] for row in await host.events()} == {"a", "c"}
     assert (await host.ledger_rows(3))["rejected_by_reason"] == {"other_workspace": 1}
 
 
 async def test_batch_whose_events_name_no_known_workspace_is_refused(host):
-    status, told, _ = await host.ask(json.dumps({"events": [WEB_EVENT]}).encode())
-    assert (status, told) == (401, {"error": "Invalid API key"})
+    status, result, _ = await host.ask(json.dumps({"events": [WEB_EVENT]}).encode())
+    assert (status, result) == (401, {"error": "Invalid API key"})
 
 
 @pytest.mark.parametrize("path", ["/batch", "/track"])
 async def test_inflating_stops_at_the_limit(host, path):
     bomb = gzip.compress(b'{"event":"x","user_id":"' + b"a" * 300_000 + b'"}')
     assert len(bomb) < 1_000
-    status, told, _ = await host.ask(bomb, path=path, headers=[("content-encoding", "gzip")])
-    assert (status, told) == (413, {"error": "Payload too large. Maximum size is 256KB."})
+    status, result, _ = await host.ask(bomb, path=path, headers=[("content-encoding", "gzip")])
+    assert (status, result) == (413, {"error": "Payload too large. Maximum size is 256KB."})
 
 
 @pytest.mark.parametrize("path", ["/batch", "/track", "/container-scripts", "/"])
 async def test_unknown_encoding_is_415(host, path):
-    status, told, _ = await host.ask(b"x", path=path, headers=[("content-encoding", "br")])
-    assert (status, told) == (415, {"error": "Unsupported content encoding"})
+    status, result, _ = await host.ask(b"x", path=path, headers=[("content-encoding", "br")])
+    assert (status, result) == (415, {"error": "Unsupported content encoding"})
 
 
 @pytest.mark.parametrize("path", ["/batch", "/"])
 async def test_unknown_encoding_of_a_readable_batch_is_counted_in_the_ledger_of_its_workspace(host, path):
     events = [page_view(event_id) for event_id in ("a", "b")]
     body = json.dumps({"workspace_id": host.client.workspace.public_id, "events": events}).encode()
-    status, told, _ = await host.ask(body, path=path, headers=[("content-encoding", "utf-8")])
-    assert (status, told) == (415, {"error": "Unsupported content encoding"})
+    status, result, _ = await host.ask(body, path=path, headers=[("content-encoding", "utf-8")])
+    assert (status, result) == (415, {"error": "Unsupported content encoding"})
     totals = await host.ledger_rows(2)
     assert (totals["rejected_by_reason"], totals["stored"]) == ({"unsupported_encoding": 2}, 0)
 
@@ -91,8 +91,8 @@ async def test_unknown_encoding_is_counted_in_the_ledger_of_the_key(host):
         host.ports.workspace.credentials, host.client.workspace, CredentialKind.WRITE, host.served.now
     )
     headers = [("content-encoding", "br"), ("x-api-key", key.secret)]
-    status, told, _ = await host.ask(b"x", path="/track", headers=headers)
-    assert (status, told) == (415, {"error": "Unsupported content encoding"})
+    status, result, _ = await host.ask(b"x", path="/track", headers=headers)
+    assert (status, result) == (415, {"error": "Unsupported content encoding"})
     async with asyncio.timeout(30):
         while not (ledger := await host.client.get("/ledger", **TODAY))["rows"]:
             await asyncio.sleep(0.01)
@@ -119,8 +119,8 @@ async def test_guessed_order_id_does_not_keep_the_servers_purchase_out(host):
             headers=[("x-api-key", key.secret)],
         )
 
-    status, told, _ = await track()
-    assert (status, told["success"]) == (200, True)
+    status, result, _ = await track()
+    assert (status, result["success"]) == (200, True)
     (row,) = await host.events()
     assert (row["revenue"], row["user_id"], row["source"]) == (50, "u_42", "api")
     assert (await track())[1]["success"] is False

@@ -40,12 +40,12 @@ def signed_headers(webhook_client, body):
 async def test_signed_webhook_body_arrives_unchanged_once(host):
     webhook_client, shop, connection, path = host
     proof = signed_headers(webhook_client, MESSAGE)
-    told = [await connection.post(path, MESSAGE, proof) for _ in range(2)]
-    assert [(reply.status, reply.body) for reply in told] == [
+    reported = [await connection.post(path, MESSAGE, proof) for _ in range(2)]
+    assert [(reply.status, reply.body) for reply in reported] == [
         (200, {"received": True, "duplicate": False}),
         (200, {"received": True, "duplicate": True}),
     ]
-    assert {reply.headers["cache-control"] for reply in told} == {"no-store"}
+    assert {reply.headers["cache-control"] for reply in reported} == {"no-store"}
     changed = await connection.post(path, MESSAGE.replace(b"\n", b""), proof)
     assert (changed.status, changed.body) == (401, {"error": "Invalid signature"})
     (event,) = await webhook_client.events(shop)

@@ -35,8 +35,8 @@ def service(tmp_path_factory):
     made = subprocess.run(
         [*cli, "init", str(folder / "shop"), "--json"], capture_output=True, text=True, check=True
     )
-    told = json.loads(made.stdout)
-    settings = Path(told["config"])
+    result = json.loads(made.stdout)
+    settings = Path(result["config"])
     text = settings.read_text()
     text = text.replace('# listen = ""', 'listen = "127.0.0.1:0"')
     text = text.replace("# canary_interval_seconds = 60", "canary_interval_seconds = 0.2").replace(
@@ -50,7 +50,7 @@ def service(tmp_path_factory):
             stdout=subprocess.PIPE, stderr=log,
         ) as process,
     ):  # fmt: skip
-        yield {**told, **read_output_pairs(process, 3), "log": folder / "log"}
+        yield {**result, **read_output_pairs(process, 3), "log": folder / "log"}
         assert stop_process(process) == 0
 
 
@@ -76,16 +76,16 @@ def test_requests_events_appends_and_reads_of_both_processes_are_counted(service
     assert fetch(f"{service['api']}/v1/realtime", agent)[0] == 200
     fetch(f"{service['api']}/no/such/ada@example.com")
 
-    asked, api = "touchpoint_requests_total", (("host", "api"), ("method", "GET"))
+    request, api = "touchpoint_requests_total", (("host", "api"), ("method", "GET"))
     once = {
-        (asked, *api, ("route", "/v1/exports/{exportId}"), ("status", "404")),
-        (asked, *api, ("route", "(other)"), ("status", "404")),
+        (request, *api, ("route", "/v1/exports/{exportId}"), ("status", "404")),
+        (request, *api, ("route", "(other)"), ("status", "404")),
         ("touchpoint_events_total", ("outcome", "duplicate")),
         ("touchpoint_events_total", ("outcome", "rejected_no_event_name")),
         ("touchpoint_request_seconds_count", ("host", "api"), ("route", "/v1/realtime")),
     }
     at_least = dict.fromkeys(once, 1) | {
-        (asked, ("host", "ingest"), ("method", "POST"), ("route", "/track"), ("status", "200")): 3,
+        (request, ("host", "ingest"), ("method", "POST"), ("route", "/track"), ("status", "200")): 3,
         ("touchpoint_events_stored_total",): 3,
         ("touchpoint_events_total", ("outcome", "queued")): 2,
         ("touchpoint_canary_seen_timestamp_seconds",): 1,
@@ -100,7 +100,7 @@ def test_requests_events_appends_and_reads_of_both_processes_are_counted(service
 
     found = wait_until_true(counted)
     assert {name: found[name] for name in once} == dict.fromkeys(once, 1)
-    assert found[asked, ("host", "ingest"), ("method", "POST"), ("route", "/track"), ("status", "200")] == 3
+    assert found[request, ("host", "ingest"), ("method", "POST"), ("route", "/track"), ("status", "200")] == 3
     assert found["touchpoint_canary_lag_seconds",] < 60
     assert fetch(f"{service['api']}/v1/users/a", agent)[0] == 200
     for read in ("find_person_of_any_id", "read_activity"):
@@ -122,8 +122,8 @@ def test_each_process_exports_liveness_and_probe_results(service):
 
     def ready():
         status, text = fetch(f"{service['metrics']}/ready")
-        told = json.loads(text)["roles"]
-        return told if status == 200 and {role: set(told[role]) for role in told} == wanted else None
+        result = json.loads(text)["roles"]
+        return result if status == 200 and {role: set(result[role]) for role in result} == wanted else None
 
     roles = wait_until_true(ready)
     assert {state for checks in roles.values() for state in checks.values()} == {"ok"}
@@ -134,8 +134,8 @@ def test_each_process_exports_liveness_and_probe_results(service):
 
 
 def test_free_public_signup_is_logged_once(service):
-    said = [json.loads(line) for line in service["log"].read_text().splitlines()]
-    (caution,) = [one for one in said if one["logger"] == "touchpoint.settings"]
+    reported = [json.loads(line) for line in service["log"].read_text().splitlines()]
+    (caution,) = [one for one in reported if one["logger"] == "touchpoint.settings"]
     assert caution["level"] == "warning"
     assert "signup.checkout is sandbox://" in caution["event"]
 

@@ -115,7 +115,7 @@ async def test_service_of_several_processes_survives_the_end_of_any(deployment):
 
 async def assert_survives_each_exit(process, initialized_deployment, reader):
     """The books of clients that sent while processes were killed, once all is stored and ready."""
-    said = await read_async_output_pairs(process, 3)
+    answer = await read_async_output_pairs(process, 3)
     lines = role_processes(process)
     roles = sorted(line.split("-m ")[1].split(" --config")[0] for line in lines.values())
     assert roles == [
@@ -123,7 +123,7 @@ async def assert_survives_each_exit(process, initialized_deployment, reader):
         "hosts.roles scheduler",
     ]  # fmt: skip
     books, stop, numbers = SentEvents(), asyncio.Event(), count()
-    ingest, key = said["ingest"].removeprefix("http://"), initialized_deployment.write_key.secret
+    ingest, key = answer["ingest"].removeprefix("http://"), initialized_deployment.write_key.secret
     senders = [
         asyncio.create_task(
             send_events_until_stopped(books, HttpConnection(ingest), key, lambda: f"e{next(numbers)}", stop)
@@ -146,25 +146,25 @@ async def assert_survives_each_exit(process, initialized_deployment, reader):
     assert books.unexpected_replies == []
 
     today = datetime.now(UTC).date()
-    ledger = f"{said['api']}/v1/ledger?start_date={today - timedelta(days=1)}&end_date={today}"
+    ledger = f"{answer['api']}/v1/ledger?start_date={today - timedelta(days=1)}&end_date={today}"
 
     async def all_stored():
         try:
-            told = json.loads(await asyncio.to_thread(fetch, ledger, reader))
+            result = json.loads(await asyncio.to_thread(fetch, ledger, reader))
         except HTTPError:  # not known at the moment: a server that is busy does not tell in time
             return None
-        return told if told["totals"]["in_flight"] == 0 else None
+        return result if result["totals"]["in_flight"] == 0 else None
 
-    told = await wait_until(all_stored)
-    assert told["balanced"]
-    assert told["totals"]["stored"] == len(books.acknowledged)
+    result = await wait_until(all_stored)
+    assert result["balanced"]
+    assert result["totals"]["stored"] == len(books.acknowledged)
 
     async def ready():
         try:
-            told = json.loads(await asyncio.to_thread(fetch, said["metrics"] + "/ready"))
+            result = json.loads(await asyncio.to_thread(fetch, answer["metrics"] + "/ready"))
         except OSError:
             return None
-        return told if len(told["roles"]) == 4 else None
+        return result if len(result["roles"]) == 4 else None
 
     assert (await wait_until(ready))["status"] == "ok"
     return books

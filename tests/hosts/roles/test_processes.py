@@ -143,9 +143,9 @@ def test_unsupported_role_prints_one_sentence_and_exits_with_2(config, command, 
     config.write_text('[exports]\nqueue = "redis://localhost:1"\n')
     with start_role(config, *options, command=command) as process:
         assert process.wait(GUARD_SECONDS) == 2
-        said = process.stderr.read().strip().splitlines()
-    assert len(said) == 1
-    assert "storage.events names duckdb://, which belongs to one process, and 5 would use it" in said[0]
+        result = process.stderr.read().strip().splitlines()
+    assert len(result) == 1
+    assert "storage.events names duckdb://, which belongs to one process, and 5 would use it" in result[0]
 
 
 def test_subprocess_settings_are_passed_by_environment(config):

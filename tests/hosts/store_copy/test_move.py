@@ -92,10 +92,10 @@ async def test_move_copies_every_row_and_keeps_every_metric(deployment, duckdb):
     source = MemoryEventStore()
     await source.append(generate_events(workspace))
     first, second = duckdb
-    told = []
-    await copy_incomplete_days_of_workspace(workspace, source, first, told.append)
+    reported = []
+    await copy_incomplete_days_of_workspace(workspace, source, first, reported.append)
     assert await read_rows(first, workspace) == await read_rows(source, workspace)
-    assert sum(told) == len(await read_rows(source, workspace))
+    assert sum(reported) == len(await read_rows(source, workspace))
     await copy_incomplete_days_of_workspace(workspace, first, second)
     assert await read_rows(second, workspace) == await read_rows(source, workspace)
     assert await all_differences(workspace, first, second) == []
@@ -149,10 +149,10 @@ async def test_differences_are_named_by_workspace_month_and_metric(deployment):
     await source.append(story.events)
     found = await all_differences(workspace, source, target)
     assert {(each.workspace, each.month) for each in found} == {(workspace.public_id, "2026-07")}
-    said = {each.metric: (each.source, each.target) for each in found}
-    assert said[EVENT_COUNT] == ("1", "0")
-    assert said["revenue"] == ("500", "0")
-    assert said["visitors with bots"] == ("1", "0")
+    values = {each.metric: (each.source, each.target) for each in found}
+    assert values[EVENT_COUNT] == ("1", "0")
+    assert values["revenue"] == ("500", "0")
+    assert values["visitors with bots"] == ("1", "0")
 
 
 def test_months_follow_the_workspace_time_zone():

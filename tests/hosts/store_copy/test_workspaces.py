@@ -97,11 +97,11 @@ async def test_every_record_survives_a_copy_through_both_databases(
     server, back = f"{postgres_url}?{LONG_TIMEOUT}", "sqlite:///back.db"
     async with start_adapters([workspace_adapter]):
         await fill_store(workspace_adapter)
-    told = []
-    moved = await copy_and_compare_workspace_store(config, None, server, lambda *page: told.append(page))
+    reported = []
+    moved = await copy_and_compare_workspace_store(config, None, server, lambda *page: reported.append(page))
     assert set(moved.counts) == set(KINDS)
     assert moved.counts["exchange_rates"] == MANY
-    assert sum(count for _, count in told) == moved.counts.total()
+    assert sum(count for _, count in reported) == moved.counts.total()
     assert await copy_and_compare_workspace_store(config, server, back, lambda *_page: None) == moved
     last = load_installed_registry_once().open_adapter("workspace", back, base_folder=tmp_path)
     async with start_adapters([workspace_adapter, last]):

@@ -47,7 +47,7 @@ def store(request):
 
 
 async def derived_table_contents(store: SqlEventStore) -> dict[str, list[str]]:
-    asked = {table: f"SELECT * FROM {table}" for table in DERIVED_TABLES}
+    request = {table: f"SELECT * FROM {table}" for table in DERIVED_TABLES}
     return {
         table: sorted(
             map(
@@ -57,7 +57,7 @@ async def derived_table_contents(store: SqlEventStore) -> dict[str, list[str]]:
                 ),
             )
         )
-        for table, text in asked.items()
+        for table, text in request.items()
     }
 
 

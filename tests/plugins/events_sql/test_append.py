@@ -99,8 +99,8 @@ async def test_maintenance_updates_statistics_of_every_table_in_postgresql(
 ) -> None:
     await postgresql.append(random_dataset(Random(17)).builder.events)
     await postgresql.maintain()
-    told = "SELECT DISTINCT tablename FROM pg_stats WHERE schemaname = current_schema()"
-    found = await postgresql._engine.run_read_within_time_budget(lambda reader: reader.execute_text(told))
+    result = "SELECT DISTINCT tablename FROM pg_stats WHERE schemaname = current_schema()"
+    found = await postgresql._engine.run_read_within_time_budget(lambda reader: reader.execute_text(result))
     assert {name for (name,) in found} >= {"events", "id_numbers", "sessions", "touch_candidates"}
 
 

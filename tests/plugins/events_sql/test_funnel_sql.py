@@ -85,7 +85,7 @@ def test_funnel_windows_only_grow(dialect: Any) -> None:
 async def test_funnel_reads_events_from_a_covering_index(postgresql: SqlEventStore) -> None:
     # Whole rows are several times as large, and taken apart column by column.
     text, _ = StatementCache(PostgreSqlDialect()).render_from_cache(_funnel_events_query(PLAN, SPAN))
-    asked = "SELECT attname FROM pg_attribute WHERE attrelid = 'events_narrow'::regclass"
-    told = await postgresql._engine.run_read_within_time_budget(lambda reader: reader.execute_text(asked))
+    request = "SELECT attname FROM pg_attribute WHERE attrelid = 'events_narrow'::regclass"
+    result = await postgresql._engine.run_read_within_time_budget(lambda reader: reader.execute_text(request))
 
-    assert {name for (name,) in told} >= set(re.findall(r'events\."?(\w+)', text)) > {"event_name"}
+    assert {name for (name,) in result} >= set(re.findall(r'events\."?(\w+)', text)) > {"event_name"}

@@ -34,13 +34,15 @@ async def test_closing_a_stream_does_not_wait_for_a_hanging_server(postgres_serv
 
 
 def test_closing_a_session_ends_when_the_connection_is_dropped() -> None:
-    asked, cut = Event(), Event()
-    session = Mock(close=lambda: asked.set() or cut.wait(30), cancel=Mock(side_effect=lambda **_: cut.set()))
+    request, cut = Event(), Event()
+    session = Mock(
+        close=lambda: request.set() or cut.wait(30), cancel=Mock(side_effect=lambda **_: cut.set())
+    )
     reader = StatementRunner(Mock(open_session=lambda _: session), Mock())
     assert reader.lazily_opened_session is session
     closing = Thread(target=reader.close)
     closing.start()
-    assert asked.wait(30)
+    assert request.wait(30)
     reader.disconnect_and_refuse_further()
     assert cut.is_set()
     closing.join(30)

@@ -55,15 +55,15 @@ async def test_read_past_its_time_budget_is_cancelled_in_the_engine(
 
 async def test_cancelled_caller_frees_its_thread(one_reader_store: SqlEventStore) -> None:
     begun = threading.Event()
-    asked = asyncio.ensure_future(
+    request = asyncio.ensure_future(
         one_reader_store._engine.run_read_within_time_budget(
             lambda reader: begun.set() or reader.execute_text(SLOW)
         )
     )
     assert await asyncio.to_thread(begun.wait, 30)
-    asked.cancel()
+    request.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asked
+        await request
     assert await one_reader_store._engine.run_read_within_time_budget(
         lambda reader: reader.execute_text("SELECT 1")
     ) == [(1,)]
@@ -80,9 +80,9 @@ async def test_heavy_read_delays_neither_appends_nor_other_reads(duckdb: SqlEven
     async with asyncio.timeout(100):
         assert await duckdb.append(story.events) == len(story.events)
         assert await count_stored_events(duckdb, story) == len(story.events)
-    assert not any(asked.done() for asked in heavy)
-    for asked in heavy:
-        asked.cancel()
+    assert not any(request.done() for request in heavy)
+    for request in heavy:
+        request.cancel()
     await asyncio.gather(*heavy, return_exceptions=True)
 
 
@@ -105,14 +105,14 @@ async def test_postgresql_cancels_a_read_past_its_time_budget(
 
 
 async def test_cancelled_caller_frees_its_connection(postgresql: SqlEventStore) -> None:
-    asked = [
+    requests = [
         asyncio.ensure_future(postgresql._engine.run_read_within_time_budget(lambda r: r.execute_text(HELD)))
         for _ in range(2)
     ]
     await wait_for_open_connections(postgresql, 2)
-    for one in asked:
+    for one in requests:
         one.cancel()
-    await asyncio.gather(*asked, return_exceptions=True)
+    await asyncio.gather(*requests, return_exceptions=True)
     await wait_for_open_connections(postgresql, 0)
     assert await postgresql._engine.run_read_within_time_budget(
         lambda reader: reader.execute_text("SELECT 1")
@@ -144,11 +144,11 @@ async def test_unresponsive_server_is_reported_before_the_time_budget_ends(
     assert await count_stored_events(store, story) == 0
     postgres_server.suspend()
     for _ in range(2):  # on connections that were there, and without any
-        asked = [asyncio.create_task(count_stored_events(store, story)) for _ in range(6)]
-        asked.append(asyncio.create_task(store.append(story.events)))
-        _, waiting = await asyncio.wait(asked, timeout=60)
+        requests = [asyncio.create_task(count_stored_events(store, story)) for _ in range(6)]
+        requests.append(asyncio.create_task(store.append(story.events)))
+        _, waiting = await asyncio.wait(requests, timeout=60)
         assert not waiting
-        assert [type(each.exception()) for each in asked] == [StoreUnavailable] * 7
+        assert [type(each.exception()) for each in requests] == [StoreUnavailable] * 7
     postgres_server.resume()
     assert await store.append(story.events) == len(story.events)
     postgres_server.suspend()
@@ -162,11 +162,11 @@ async def test_long_read_on_a_responsive_server_is_not_cancelled(
     postgresql: SqlEventStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine_watchdog, "POLL_SECONDS", 0.02)
-    asked = Mock(side_effect=postgresql.backend.ping)
-    monkeypatch.setattr(postgresql._engine._watchdog, "_ping", asked)
+    request = Mock(side_effect=postgresql.backend.ping)
+    monkeypatch.setattr(postgresql._engine._watchdog, "_ping", request)
     text = "SELECT pg_sleep(0.4)"
     async with asyncio.timeout(60):
-        while not asked.called:
+        while not request.called:
             assert (
                 len(
                     await postgresql._engine.run_read_within_time_budget(
@@ -182,9 +182,9 @@ def test_connections_to_a_lost_machine_have_keepalives(postgresql: SqlEventStore
         closing(postgresql.backend.open_connection()) as connection,
         socket.socket(fileno=connection.fileno()) as used,
     ):
-        said = [
+        reported = [
             used.getsockopt(socket.IPPROTO_TCP, kind)
             for kind in (socket.TCP_USER_TIMEOUT, socket.TCP_KEEPIDLE)
         ]
         used.detach()
-    assert said == [5_000, 30]
+    assert reported == [5_000, 30]

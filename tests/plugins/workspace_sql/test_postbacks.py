@@ -48,11 +48,11 @@ async def count_pending(store, workspace_id, now=NOW):
 
 
 async def test_postback_reads_back_unchanged(directory, workspace_id):
-    told = make_postback(
+    result = make_postback(
         workspace_id, is_custom=True, is_test=True, test_code="T1", request_masked={"event": "Buy"}
     )
-    await directory.postback_outbox.add_postbacks_skipping_duplicates([told], WINDOWS)
-    assert await count_pending(directory, workspace_id) == [told]
+    await directory.postback_outbox.add_postbacks_skipping_duplicates([result], WINDOWS)
+    assert await count_pending(directory, workspace_id) == [result]
 
 
 async def test_concurrent_identical_postbacks_are_stored_once(open_directory, directory, workspace_id):
@@ -67,11 +67,11 @@ async def test_concurrent_identical_postbacks_are_stored_once(open_directory, di
                 for store, one in zip(tellers, orders, strict=True)
             )
         )
-        told = await other.postbacks.list_postbacks_by_event(
+        result = await other.postbacks.list_postbacks_by_event(
             workspace_id, {f"e{number}" for number in range(4)}
         )
-    assert sorted(told) == ["e0", "e1", "e2", "e3"]
-    assert [len(found) for found in told.values()] == [1] * 4
+    assert sorted(result) == ["e0", "e1", "e2", "e3"]
+    assert [len(found) for found in result.values()] == [1] * 4
     assert len(await count_pending(directory, workspace_id)) <= 3
 
 
@@ -247,8 +247,8 @@ async def test_removing_a_rule_cancels_its_pending_postbacks(directory, workspac
     async with directory.transactions.write(workspace_id) as unit:
         await unit.resources.remove(Note.model_construct(id=RULE), NOW + WEEK)
     assert await count_pending(directory, workspace_id) == [other]
-    told = await directory.postbacks.list_postbacks_by_event(workspace_id, ["e1", "e2", "e3"])
-    assert {id_: one.status for id_, (one,) in told.items()} == {
+    result = await directory.postbacks.list_postbacks_by_event(workspace_id, ["e1", "e2", "e3"])
+    assert {id_: one.status for id_, (one,) in result.items()} == {
         "e1": "skipped",
         "e2": "sent",
         "e3": "queued",

@@ -65,12 +65,12 @@ async def test_reads_use_one_read_only_snapshot(workspace_postgres, tmp_path):
 
 def startup_error(url, folder):
     """What a check says, and so does a start."""
-    with pytest.raises(StartupError) as told:
+    with pytest.raises(StartupError) as result:
         asyncio.run(REGISTRY.open_adapter("workspace", url, base_folder=folder).check())
     with pytest.raises(StartupError) as started:
         asyncio.run(REGISTRY.open_adapter("workspace", url, base_folder=folder).start())
-    assert str(started.value) == str(told.value)
-    return str(told.value)
+    assert str(started.value) == str(result.value)
+    return str(result.value)
 
 
 def test_wrong_password_error_does_not_contain_it(postgres_server, tmp_path):
@@ -80,10 +80,10 @@ def test_wrong_password_error_does_not_contain_it(postgres_server, tmp_path):
     asyncio.run(
         REGISTRY.open_adapter("workspace", address.format("p%40ss%2Fword"), base_folder=tmp_path).check()
     )
-    told = startup_error(address.format("sesame"), tmp_path)
-    assert "password authentication failed" in told
-    assert f"127.0.0.1:{postgres_server.port}/postgres" in told
-    assert "sesame" not in told
+    result = startup_error(address.format("sesame"), tmp_path)
+    assert "password authentication failed" in result
+    assert f"127.0.0.1:{postgres_server.port}/postgres" in result
+    assert "sesame" not in result
 
 
 def test_missing_database_or_server_is_reported(postgres_session, tmp_path):
@@ -125,15 +125,15 @@ async def test_keys_are_rejected_while_the_server_is_unavailable(postgres_server
         )
         store = KeyAuthenticator(directory.credentials, system_clock)
         ask = partial(store.authenticate, f"Bearer {initialized_deployment.agent_key.secret}")
-        asked = await ask()
+        request = await ask()
         postgres_server.kill()
-        assert await ask() == asked
+        assert await ask() == request
         monkeypatch.setattr(change_counter_poller, "MAX_AGE_SECONDS", 1.0)
         with pytest.raises(StoreUnavailable):
             await asyncio.wait_for(repeat_until_cancelled(ask), 30)
         assert not (await build_change_version_probe(directory.credentials).check()).ok
         postgres_server.start()
-        assert await ask() == asked
+        assert await ask() == request
         async with asyncio.timeout(30):
             while not (await build_change_version_probe(directory.credentials).check()).ok:
                 await asyncio.sleep(0.01)

@@ -33,8 +33,8 @@ def workspace(initialized_deployment):
 
 
 def make_export(workspace, **more):
-    asked = (new_id(), workspace.id, new_id(), ExportType.EVENTS, ExportFormat.CSV, "2026-07-01", "7d", NOW)
-    return Export(*asked, filters={"country": ["DE", "\u00e9"]}, free_at=NOW, due_at=NOW, **more)
+    request = (new_id(), workspace.id, new_id(), ExportType.EVENTS, ExportFormat.CSV, "2026-07-01", "7d", NOW)
+    return Export(*request, filters={"country": ["DE", "\u00e9"]}, free_at=NOW, due_at=NOW, **more)
 
 
 async def test_export_reads_back_and_one_process_advances_it(two_stores, workspace):
@@ -60,12 +60,12 @@ async def test_export_reads_back_and_one_process_advances_it(two_stores, workspa
 
 
 async def test_five_of_20_concurrent_exports_are_accepted(two_stores, workspace):
-    asked = (
+    request = (
         store.exports.add_export_or_find_retried(make_export(workspace), 5)
         for store in two_stores
         for _ in range(10)
     )
-    assert sum(taken is not None for taken in await asyncio.gather(*asked)) == 5
+    assert sum(taken is not None for taken in await asyncio.gather(*request)) == 5
 
 
 def make_import(workspace):
@@ -102,12 +102,12 @@ async def test_import_reads_back_and_one_process_advances_it(two_stores, workspa
 
 
 async def test_five_of_20_concurrent_imports_are_accepted(two_stores, workspace):
-    asked = (
+    request = (
         store.imports.add_import_unless_too_many(make_import(workspace), 5)
         for store in two_stores
         for _ in range(10)
     )
-    assert (await asyncio.gather(*asked)).count(True) == 5
+    assert (await asyncio.gather(*request)).count(True) == 5
 
 
 async def test_one_of_20_claims_of_a_visit_succeeds(two_stores, workspace):
@@ -170,11 +170,11 @@ async def test_one_of_20_challenge_responses_succeeds(two_stores):
     one, _ = two_stores
     [ann] = await list_saved_exports(one, "ann@example.com")
     late = Challenge("browser", None, NOW + timedelta(minutes=1))
-    asked = replace(late, account_id=ann.id, expires_at=NOW + timedelta(minutes=5))
+    request = replace(late, account_id=ann.id, expires_at=NOW + timedelta(minutes=5))
     await one.passkey_challenges.add_challenge_and_delete_expired(late, sha256_hex("late"), NOW)
     kept = (
         store.passkey_challenges.add_challenge_and_delete_expired(
-            asked, sha256_hex(f"{n}"), NOW + timedelta(minutes=1)
+            request, sha256_hex(f"{n}"), NOW + timedelta(minutes=1)
         )
         for n, store in enumerate(two_stores)
     )
@@ -186,9 +186,11 @@ async def test_one_of_20_challenge_responses_succeeds(two_stores):
             for _ in range(10)
         )
     )
-    assert [answer for answer in answers if answer is not None] == [asked]
+    assert [answer for answer in answers if answer is not None] == [request]
     assert (
-        await one.passkey_challenges.delete_and_return_unexpired_challenge(sha256_hex("1"), asked.expires_at)
+        await one.passkey_challenges.delete_and_return_unexpired_challenge(
+            sha256_hex("1"), request.expires_at
+        )
         is None
     )
     assert await one.passkey_challenges.delete_and_return_unexpired_challenge(sha256_hex("late"), NOW) is None
@@ -229,11 +231,17 @@ async def test_one_of_20_code_exchanges_succeeds_and_the_others_revoke_the_grant
 
 
 def make_click(workspace, link_id, ip="203.0.113.7", **more):
-    told = {"lyr": "spring", "clicked_at": NOW, "user_agent": "Phone", "ip": ip, "network": "203.0.113.0/24"}
+    values = {
+        "lyr": "spring",
+        "clicked_at": NOW,
+        "user_agent": "Phone",
+        "ip": ip,
+        "network": "203.0.113.0/24",
+    }
     empty = dict.fromkeys(("country", "device_type", "referrer"))
     return Click(
         id=new_id(), workspace_id=workspace.id, link_id=link_id, click_ids={"gclid": "x"},
-        **{**told, **empty, "is_bot": False, **more},
+        **{**values, **empty, "is_bot": False, **more},
     )  # fmt: skip
 
 

@@ -16,13 +16,13 @@ async def test_concurrent_identical_messages_count_once(open_directory, director
     messages = [MONTHLY, *(state_on_day(MONTHLY, day, amount=1000 * day) for day in range(2, 7))]
     async with open_directory() as other:
         tellers = (directory, other) * 6
-        told = (
+        result = (
             store.subscriptions.add_new_subscription_reports(
                 workspace, [messages[n // 2]], [replace(CHARGE_PAYMENT, message_id=f"c{n // 4}")]
             )
             for n, store in enumerate(tellers)
         )
-        await asyncio.gather(*told)
+        await asyncio.gather(*result)
         moved = await other.subscriptions.sum_movements(MovementQuery(workspace, PLAN_EDGES))
     found = {each.kind: (each.count, each.mrr_delta, each.amount) for each in moved}
     assert found == {

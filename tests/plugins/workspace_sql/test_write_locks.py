@@ -71,8 +71,8 @@ async def test_writes_of_one_workspace_are_serialised_across_processes(two_store
 async def test_concurrent_claims_of_a_deployment_wide_name_have_one_winner(note_clients, monkeypatch):
     monkeypatch.setattr(Note, "unique_keys", lambda note: (f"note:{note.name}",))
     made = (api_client.create("Plan") for api_client in note_clients for _ in range(5))
-    told = await asyncio.gather(*made, return_exceptions=True)
-    assert sum(isinstance(one, Conflict) for one in told) == 9
+    result = await asyncio.gather(*made, return_exceptions=True)
+    assert sum(isinstance(one, Conflict) for one in result) == 9
     assert sum([len(await api_client.notes()) for api_client in note_clients]) == 1
 
 

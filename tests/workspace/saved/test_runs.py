@@ -29,15 +29,15 @@ def unavailable_reasons(found):
 
 async def test_chart_returns_metric_values_and_series(api_client):
     ran = await api_client.run(f"/reports/{(await api_client.chart(chart='line'))['id']}")
-    asked = (await api_client.ask("POST", "/metrics", {"metrics": ["visitors"], "date_range": WEEK})).json
+    request = (await api_client.ask("POST", "/metrics", {"metrics": ["visitors"], "date_range": WEEK})).json
     overview = (await api_client.ask("GET", f"/overview?{DATES}")).json
-    assert ran["data"]["metric"] == asked["metrics"][0]
+    assert ran["data"]["metric"] == request["metrics"][0]
     assert ran["data"]["metric"]["value"] == 4
     assert ran["data"]["series"] == [
         {"timestamp": bucket["timestamp"], "value": bucket["visitors"], "partial": bucket["partial"]}
         for bucket in overview["time_series"]
     ]
-    assert (ran["range"], ran["complete"]) == (asked["range"], asked["complete"])
+    assert (ran["range"], ran["complete"]) == (request["range"], request["complete"])
     assert ran["report"]["kind"] == "metric"
 
 
@@ -78,8 +78,8 @@ async def test_grouped_report_returns_the_response_of_its_endpoint(api_client, m
     for dimension, path in GROUPINGS.items():
         report = await api_client.chart(metric=metric, chart=None, dimension=dimension)
         ran = await api_client.run(f"/reports/{report['id']}")
-        asked = f"/{path}?type={dimension}&metric={metric}&{DATES}"
-        assert ran["data"] == (await api_client.ask("GET", asked)).json
+        request = f"/{path}?type={dimension}&metric={metric}&{DATES}"
+        assert ran["data"] == (await api_client.ask("GET", request)).json
         (row,) = (await api_client.run(f"/reports/{report['id']}", {"limit": 1}))["data"]["data"]
         assert row == ran["data"]["data"][0]
 
@@ -126,8 +126,8 @@ async def test_plan_pages_keep_their_range_over_midnight(api_client):
 async def test_funnel_report_returns_the_funnel_response(api_client):
     report = await api_client.funnel("page_view", "purchase", window_days=3, order="strict", unit="session")
     ran = await api_client.run(f"/reports/{report['id']}")
-    asked = f"/funnel?steps=page_view,purchase&window_days=3&order=strict&unit=session&{DATES}"
-    assert ran["data"] == (await api_client.ask("GET", asked)).json
+    request = f"/funnel?steps=page_view,purchase&window_days=3&order=strict&unit=session&{DATES}"
+    assert ran["data"] == (await api_client.ask("GET", request)).json
     assert [step["count"] for step in ran["data"]["steps"]] == [4, 1]
 
 
