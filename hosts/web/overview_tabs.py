@@ -126,7 +126,7 @@ def list_accepted_metrics(
 ) -> list[str]:
     """Those of the metrics that accept dimensions, and the filters and the segment of a state."""
     needed = {*dimensions, *(one.dimension for one in state.filters), *state.segment_dimensions}
-    return [id_ for id_ in metric_ids if needed <= set(catalog.metrics[id_].dimensions)]
+    return [id_ for id_ in metric_ids if all(map(catalog.metrics[id_].accepts, needed))]
 
 
 def chosen_metric(catalog: Catalog, state: ViewState, *dimensions: str) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from quart import Response, request
 
@@ -12,7 +11,7 @@ from hosts.web.cards.json_values import build_display_context
 from hosts.web.missing_values import explain_missing_values
 from hosts.web.overview_tabs import filterable_dimensions
 from hosts.web.page_context import Page, PageContext
-from hosts.web.range_bar import Menu, RangeBar
+from hosts.web.range_bar import FILTERS_AND_SEGMENTS, RangeBar
 from hosts.web.value_words import format_moment, humanize
 from hosts.web.view_state import ViewState, read_view_state
 from hosts.web.workspace_view import WorkspaceView, open_workspace_view
@@ -20,7 +19,6 @@ from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.record_columns import has_receipt
 
 _DEFAULT_METRIC: Final = "visitors"
-_MENUS: Final[frozenset[Menu]] = frozenset({"filters"})
 _SHOWN_RECORDS: Final = 50
 _NOT_A_COLUMN: Final = frozenset({"term", "contribution", "rated_at"})
 _REASON_WORDS: Final = {
@@ -64,7 +62,11 @@ async def show_receipt(context: PageContext, public_id: str) -> Response:
         "receipt.html",
         state=state,
         bar=RangeBar(
-            state, f"{ours}/receipt", filterable_dimensions(catalog), _MENUS, f"{ours}/filter-values"
+            state,
+            f"{ours}/receipt",
+            filterable_dimensions(catalog),
+            FILTERS_AND_SEGMENTS,
+            f"{ours}/filter-values",
         ),
         metric=metric,
         label=setting.label(metric),
@@ -79,8 +81,7 @@ async def _describe_receipt(
     view: WorkspaceView, receipt: Answer, state: ViewState, setting: DisplayContext
 ) -> Mapping[str, Any]:
     """The receipt in words, with the first records."""
-    path = urlsplit(receipt["records_url"]).path.removeprefix("/v1")
-    page = await view.get(path, limit=str(_SHOWN_RECORDS))
+    page = await view.get(f"/receipts/{receipt['id']}/records", limit=str(_SHOWN_RECORDS))
     unit = setting.format_for(receipt["unit"])
     labels = {term["name"]: _label_term(term["name"], setting) for term in receipt["terms"]}
     return {
@@ -100,6 +101,7 @@ async def _describe_receipt(
             (each["currency"], each["date"], f"{each['rate']:g}", each["source"]) for each in receipt["fx"]
         ],
         "tables": _build_record_tables(page.data["records"], labels, setting) if page.ok else (),
+        "records_problem": page.problem,
         "shown": min(_SHOWN_RECORDS, receipt["counted"]["records"]),
     }
 

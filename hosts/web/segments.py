@@ -13,7 +13,7 @@ from hosts.web.page_context import Page, PageContext
 from hosts.web.value_labels import label_dimension_value
 from hosts.web.view_state import ViewFilter, merge_filter_parameters
 from hosts.web.workspace_view import WorkspaceView, open_workspace_view
-from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.query.catalog import PROPERTY_PREFIX, Catalog
 from service_core.kernel.ids import new_token
 from service_core.kernel.operations import Scope
 
@@ -22,7 +22,8 @@ MAX_NAME_LENGTH: Final = 120
 _OPERATOR_WORDS: Final[Mapping[str, str]] = {
     "eq": "is", "in": "is", "neq": "is not", "not_in": "is not", "contains": "contains",
     "not_contains": "does not contain", "starts_with": "starts with", "ends_with": "ends with",
-    "is_set": "is set", "is_not_set": "is not set",
+    "is_set": "is set", "is_not_set": "is not set", "gt": "is more than", "gte": "is at least",
+    "lt": "is less than", "lte": "is at most", "between": "is between",
 }  # fmt: skip
 
 
@@ -93,9 +94,11 @@ def describe_filters(context: PageContext, filters: list[Answer]) -> list[str]:
 def _describe_filter(condition: Answer, labels: Mapping[str, str]) -> str:
     dimension, value = condition["dimension"], condition.get("value")
     values = value if isinstance(value, list) else [] if value is None else [value]
-    words = " or ".join(label_dimension_value(dimension, each) for each in values)
-    operator = _OPERATOR_WORDS.get(condition.get("op", "eq"), condition.get("op", "eq"))
-    return f"{labels.get(dimension, dimension)} {operator} {words}".rstrip()
+    op = condition.get("op", "eq")
+    joint = " and " if op == "between" else " or "
+    words = joint.join(label_dimension_value(dimension, each) for each in values)
+    name = labels.get(dimension) or dimension.removeprefix(PROPERTY_PREFIX)
+    return f"{name} {_OPERATOR_WORDS.get(op, op)} {words}".rstrip()
 
 
 async def _segment_form(

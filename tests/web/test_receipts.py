@@ -5,6 +5,9 @@ from html import unescape
 
 import pytest
 
+from hosts.composition.compose import Service
+from service_core.api.http_messages import ApiResponse
+
 ADDRESS = "/app/w/k3Jx9QmZ2aPr"
 WEEK = "from=2026-03-05&to=2026-03-08"
 
@@ -49,3 +52,17 @@ async def test_metric_without_receipt_says_so_in_words(ann):
     page = await ann.get(f"{ADDRESS}/receipt?metric=mrr&{WEEK}")
     assert page.status == 200
     assert "The records behind mrr cannot be listed yet" in visible_words(page)
+
+
+async def test_records_that_cannot_be_read_are_said_to_be_missing(ann, monkeypatch):
+    dispatch = Service.dispatch
+
+    async def fail_records(self, request):
+        if request.path.endswith("/records"):
+            return ApiResponse(503, {}, b'{"error": "Not now"}')
+        return await dispatch(self, request)
+
+    monkeypatch.setattr(Service, "dispatch", fail_records)
+    page = await ann.get(f"{ADDRESS}/receipt?metric=pageviews&{WEEK}")
+    assert page.status == 200
+    assert "add up to this number. They are not available" in visible_words(page)

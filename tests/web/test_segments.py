@@ -10,7 +10,7 @@ from tests.fixtures.standard_shop import visible_words
 PAGES_OVER_EVENTS = (
     "", "/explore", "/funnels?step1=page_view&step2=purchase", "/paths?start=page_view&by=event", "/retention",
     "/retention?view=ltv", "/attribution", "/events", "/events?view=properties", "/people", "/goals", "/details/country",
-    "/explain",
+    "/explain", "/receipt?metric=visitors",
 )  # fmt: skip
 
 
@@ -89,3 +89,18 @@ async def test_viewer_chooses_segments_and_saves_none(shop):
 async def test_segment_without_a_filter_is_not_offered_for_saving(shop):
     person = await shop.sign_in("admin")
     assert "needs at least one filter" in visible_words(await person.get(f"{shop.pages}/segments/new"))
+
+
+async def test_segment_of_a_property_is_said_in_words_and_keeps_the_metrics_that_accept_it(shop):
+    person = await shop.sign_in("admin")
+    filters = [
+        {"dimension": "property:plan", "op": "eq", "value": "pro"},
+        {"dimension": "property:seats", "op": "between", "value": [2, 5]},
+    ]
+    body = {"segment": {"name": "Pro", "filters": filters}, "dry_run": False}
+    created = await shop.gallery.send("POST", "/segments", body)
+    words = visible_words(await person.get(f"{shop.pages}/segments"))
+    assert "plan is pro and seats is between 2 and 5" in words
+    page = await person.get(f"{shop.pages}?{shop.dates}&segment={created['data']['id']}")
+    tile = re.search(r">Page ?views</a>\s*<strong>", page.body, re.IGNORECASE)
+    assert tile, visible_words(page)
