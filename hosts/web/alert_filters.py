@@ -12,7 +12,7 @@ from hosts.web.segments import describe_filters
 from hosts.web.view_state import FILTER_LABELS, merge_filter_parameters
 from service_core.analytics.query.catalog import Catalog
 
-_KEEPS_OTHER_FILTERS: Final = "keeps_filters"
+KEEPS_OTHER_FILTERS: Final = "keeps_filters"
 """Field of the form of an alert whose filters only the API can say."""
 
 
@@ -37,8 +37,16 @@ def filter_choices(context: PageContext, parameters: Sequence[str]) -> dict[str,
 def filter_values_of_alert(alert: Answer) -> dict[str, Any]:
     """Returns the filters that the form of a stored alert starts with."""
     if not have_view_filters(alert["filters"]):
-        return {"f": [], _KEEPS_OTHER_FILTERS: "1"}
+        return {"f": [], KEEPS_OTHER_FILTERS: "1"}
     return {"f": [parameter for one in alert["filters"] for parameter in filter_parameters(one)]}
+
+
+def explore_parameters(alert: Answer) -> list[tuple[str, str]] | None:
+    """Returns the parameters of the Explore page that draws the metric of an alert; None where it lacks a filter."""
+    if not have_view_filters(alert["filters"]):
+        return None
+    filters = [("f", parameter) for one in alert["filters"] for parameter in filter_parameters(one)]
+    return [("metrics", alert["metric_id"]), ("chart", "line"), *filters]
 
 
 def filter_parameters_of_form(form: FormFields) -> list[str]:
@@ -50,6 +58,6 @@ def filter_parameters_of_form(form: FormFields) -> list[str]:
 
 def filters_of_form(form: FormFields) -> dict[str, Any]:
     """Returns the filters as a field of the API; nothing where the form cannot say those of the alert."""
-    if form.text(_KEEPS_OTHER_FILTERS):
+    if form.text(KEEPS_OTHER_FILTERS):
         return {}
     return {"filters": [one.body for one in merge_filter_parameters(filter_parameters_of_form(form))]}

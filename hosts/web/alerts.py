@@ -7,6 +7,8 @@ from typing import Any, Final
 from quart import Response
 
 from hosts.web.alert_filters import (
+    KEEPS_OTHER_FILTERS,
+    explore_parameters,
     filter_choices,
     filter_parameters_of_form,
     filter_values_of_alert,
@@ -51,6 +53,7 @@ STATUS_LABELS: Final[Mapping[str, str]] = {
 }
 _TEXT_FIELDS: Final = (
     "name", "metric_id", "period", "condition", "value", "recipients", "webhook_url", "active", "once",
+    KEEPS_OTHER_FILTERS,
 )  # fmt: skip
 
 
@@ -215,7 +218,7 @@ async def _alert_page(
         "alert.html",
         result.status if result else 200,
         alert=alert,
-        stored_filters=filter_values_of_alert(alert)["f"],
+        explore_parameters=explore_parameters(alert),
         rule=describe_rule(alert, setting, view),
         check=describe_check(alert, setting, view),
         recipients=deliveries.data.get("recipients", []),

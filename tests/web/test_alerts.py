@@ -150,16 +150,26 @@ async def test_filters_are_added_in_the_form_kept_while_checked_and_narrow_the_m
     assert "Daily visitors below 5" in visible_words(await ann.get(path))
 
 
-async def test_filters_that_the_form_cannot_show_stay(shop_deployment, ann):
-    path = await save_alert(ann)
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"dimension": "country", "op": "is_set", "value": None},
+        {"dimension": "property:plan", "op": "eq", "value": "pro"},
+    ],
+)
+async def test_filters_that_the_form_cannot_show_stay(shop_deployment, ann, condition):
+    path = await save_alert(ann, metric_id="pageviews")
     alert = f"/alerts/{path.rpartition('/')[2]}"
-    filters = [{"dimension": "country", "op": "is_set", "value": None}]
+    filters = [condition]
     await shop_deployment.gallery.send("PATCH", alert, {"alert": {"filters": filters}, "dry_run": False})
     page = await ann.get(path)
     assert "were set with the API and stay as they are" in visible_words(page)
+    assert "Open in Explore" not in page.body
     rule = BELOW | {"recipients": "ann@example.com", "active": "1", "keeps_filters": "1"}
+    edited = await ann.send(path, path, action="edit", **rule)
+    assert 'name="keeps_filters" value="1"' in edited.body
     await ann.send(path, path, action="save", **rule)
-    assert (await shop_deployment.gallery.send("GET", alert))["filters"][0]["op"] == "is_set"
+    assert (await shop_deployment.gallery.send("GET", alert))["filters"] == filters
 
 
 async def test_day_is_checked_an_hour_after_its_end_in_the_zone_of_the_workspace(
