@@ -218,8 +218,8 @@ class OverviewReader:
             return card
         links = tuple(
             self.state.with_days(
-                local_date(bucket.start, self.setting.zone),
-                local_date(bucket.end - _MOMENT, self.setting.zone),
+                max(local_date(bucket.start, self.setting.zone), self.state.first_day),
+                min(local_date(bucket.end - _MOMENT, self.setting.zone), self.state.last_day),
             ).query_string
             for bucket in card.figure.buckets
         )

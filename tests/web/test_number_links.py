@@ -69,3 +69,14 @@ async def test_rows_below_the_chart_lead_to_their_days(shop):
         day = await person.get(f"{shop.pages}{html.unescape(link)}")
         tile = re.search(r">Visitors</a>\s*<strong>(?:<a[^>]*>)?([^<]+)", day.body)
         assert tile[1] == text, link
+
+
+async def test_rows_of_cut_weeks_lead_to_the_days_within_the_range(shop):
+    person = await shop.sign_in()
+    page = await person.get(f"{shop.pages}?from=2026-02-25&to=2026-03-11&interval=week&compare=none")
+    links = [
+        html.unescape(link) for link in re.findall(r'<th scope="row"><a href="(\?from=[^"]+)">', page.body)
+    ]
+    days = [re.search(r"from=([0-9-]+)&to=([0-9-]+)", link).groups() for link in links]
+    assert (days[0][0], days[-1][1]) == ("2026-02-25", "2026-03-11")
+    assert 'data-first-day="2026-02-25" data-last-day="2026-03-11"' in page.body

@@ -50,12 +50,20 @@ function lastDay(chart, stop) {
   return text < own ? own : text;
 }
 
+/** The first day of a bucket, or of the range if that begins later. */
+/** @param {Element} chart @param {Element} stop */
+function firstDay(chart, stop) {
+  const own = stop.getAttribute("data-day") ?? "";
+  const whole = chart.getAttribute("data-first-day") ?? own;
+  return own < whole ? whole : own;
+}
+
 /** Leads to the days from one bucket to another. */
 /** @param {Element} chart @param {Element} first @param {Element} last */
 function follow(chart, first, last) {
   const query = new URLSearchParams(chart.getAttribute("data-select") ?? "");
   if (!first.hasAttribute("data-day")) return;
-  query.set("from", first.getAttribute("data-day") ?? "");
+  query.set("from", firstDay(chart, first));
   query.set("to", lastDay(chart, last));
   const link = document.createElement("a");
   link.href = `?${query}`;
@@ -88,17 +96,19 @@ function startSelection(down) {
     if (!shade.isConnected) canvas.prepend(shade);
     canvas.classList.add("selecting");
   };
-  const done = () => {
+  const done = (/** @type {Event} */ event) => {
     document.removeEventListener("pointermove", move);
+    document.removeEventListener("pointerup", done);
+    document.removeEventListener("pointercancel", done);
     canvas.classList.remove("selecting");
     const selected = shade.isConnected;
     shade.remove();
     const [from, to] = [first, last].sort((a, b) => stops.indexOf(a) - stops.indexOf(b));
-    if (selected ? from !== to : first === last) follow(chart, from, to);
+    if (event.type === "pointerup" && (selected ? from !== to : first === last)) follow(chart, from, to);
   };
   document.addEventListener("pointermove", move);
-  document.addEventListener("pointerup", done, { once: true });
-  document.addEventListener("pointercancel", done, { once: true });
+  document.addEventListener("pointerup", done);
+  document.addEventListener("pointercancel", done);
 }
 
 /** Makes every chart of the page readable by keyboard; call it again after new ones were added. */
