@@ -9,7 +9,7 @@ from quart import Response, request
 from hosts.web.api_client import ApiResult
 from hosts.web.charts.number_format import ValueFormat
 from hosts.web.page_context import Page, PageContext
-from hosts.web.read_filters import build_page_range_bar
+from hosts.web.read_filters import build_page_range_bar, skipped_filter_labels
 from hosts.web.value_words import person_name, person_path
 from hosts.web.view_state import ViewState, read_view_state
 from hosts.web.workspace_view import WorkspaceView, open_workspace_view
@@ -77,6 +77,7 @@ async def show_experiments(context: PageContext, public_id: str) -> Response:
         names=names,
         known=known,
         read=read,
+        skipped=skipped_filter_labels(context, [one.dimension for one in state.filters]),
         bar=build_page_range_bar(context, view.workspace, "/experiments", state, (), accepts_segments=False),
         **({} if read is None or read.problem else _describe_results(read.data)),
     )

@@ -66,6 +66,7 @@ async def show_paths(context: PageContext, public_id: str) -> Response:
     by = chosen_kind(state)
     start = chosen.get("start", "").strip()
     known, paths = await gather_or_cancel(_read_known_values(view, state, by), _read_paths(view, state))
+    values = [row["value"] for row in known.data.get("values", ()) if row["value"]]
     answered = paths is not None and paths.ok
     return await view.render(
         "paths.html",
@@ -76,8 +77,9 @@ async def show_paths(context: PageContext, public_id: str) -> Response:
         directions=DIRECTION_LABELS,
         step_counts=STEP_COUNT_LABELS,
         start_label=label_path_value(by, start),
-        known=known,
-        suggestions=[(label_path_value(by, value), state.link(start=value)) for value in known[:_SUGGESTED]],
+        known=values,
+        known_problem=known.problem,
+        suggestions=[(label_path_value(by, value), state.link(start=value)) for value in values[:_SUGGESTED]],
         bar=build_page_range_bar(context, view.workspace, "/paths", state, ()),
         skipped=skipped_filter_labels(context, (condition.dimension for condition in state.filters)),
         read=paths,
@@ -128,15 +130,14 @@ async def _read_paths(view: WorkspaceView, state: ViewState) -> ApiResult | None
     return await view.get("/paths", **parameters) if parameters["start"] else None
 
 
-async def _read_known_values(view: WorkspaceView, state: ViewState, by: str) -> list[str]:
-    """The pages or events with the most visitors; none when they cannot be read."""
-    listed = await view.get(
+async def _read_known_values(view: WorkspaceView, state: ViewState, by: str) -> ApiResult:
+    """The pages or events with the most visitors."""
+    return await view.get(
         "/dimension-values",
         dimension="page_path" if by == "page" else "event_name",
         limit="50",
         **state.range_and_segment_parameters(),
     )
-    return [row["value"] for row in listed.data.get("values", []) if row["value"]]
 
 
 def _build_through_chips(state: ViewState, by: str) -> list[tuple[str, str]]:

@@ -106,3 +106,10 @@ async def test_cohorts_are_broken_down_by_the_chosen_dimension(shop, view):
     unknown = await person.get(f"{shop.pages}/retention?{shop.dates}{view}&by=mood")
     assert unknown.status == 200
     assert "Everybody" not in visible_words(unknown)
+
+
+async def test_filters_that_experiments_ignore_are_named(shop):
+    await add_experiment(shop, "ignored", control=(2, 0), new=(2, 0))
+    person = await shop.sign_in()
+    page = await person.get(f"{shop.pages}/experiments?{shop.dates}&experiment=ignored&f=country:is:DE")
+    assert "This page cannot filter by Country" in visible_words(page)

@@ -6,7 +6,9 @@ from urllib.parse import quote
 
 import pytest
 
+from hosts.composition.compose import Service
 from service_core.analytics.ports import StoreUnavailable
+from service_core.api.http_messages import ApiResponse
 from tests.fixtures.standard_shop import visible_words
 
 DATES = "start_date=2026-03-02&end_date=2026-03-12"
@@ -84,3 +86,17 @@ async def test_outage_is_a_card_and_keeps_the_form(shop, monkeypatch):
     assert page.status == 200
     assert "could not be read just now" in visible_words(page)
     assert 'value="page_view"' in page.body
+
+
+async def test_suggestions_that_cannot_be_read_are_not_said_to_be_none(shop, monkeypatch):
+    person, dispatch = await shop.sign_in(), Service.dispatch
+
+    async def fail_values(self, request):
+        if request.path == "/v1/dimension-values":
+            return ApiResponse(503, {}, b'{"error": "Not now"}')
+        return await dispatch(self, request)
+
+    monkeypatch.setattr(Service, "dispatch", fail_values)
+    words = visible_words(await person.get(f"{shop.pages}/paths?{shop.dates}"))
+    assert "Nothing happened" not in words
+    assert "Not now" in words or "could not be read" in words
