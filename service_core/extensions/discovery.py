@@ -4,16 +4,17 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
-from importlib.metadata import EntryPoint, entry_points
+from functools import cache, partial
+from importlib.metadata import Distribution, EntryPoint, entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from service_core.extensions.hooks import ENTRY_POINT_GROUP
 
 _OWN_PACKAGE: Final = "touchpoint-analytics"
 _FILE_MODULE_PREFIX: Final = "touchpoint_plugin_"
+_NO_PLUGIN_PREFIXES: Final = ("_", "test_")
 
 
 class PluginOrigin(StrEnum):
@@ -110,22 +111,33 @@ def _return_given(plugin: object) -> object:
 
 def _plugins_of_packages() -> Iterator[InstalledPlugin]:
     """Yields the plugins of installed packages by name, the built-in ones first."""
-    plugins = [_plugin_of_entry_point(point) for point in entry_points(group=ENTRY_POINT_GROUP)]
+    describe_once = cache(_describe_package)  # the metadata is parsed anew each time it is read
+    plugins = [
+        _plugin_of_entry_point(point, describe_once) for point in entry_points(group=ENTRY_POINT_GROUP)
+    ]
     yield from sorted(plugins, key=lambda plugin: (plugin.origin is not PluginOrigin.BUILT_IN, plugin.name))
 
 
-def _plugin_of_entry_point(point: EntryPoint) -> InstalledPlugin:
+class _Package(NamedTuple):
+    name: str
+    version: str
+    homepage: str
+
+
+def _describe_package(distribution: Distribution) -> _Package:
+    metadata = distribution.metadata
+    name, version = metadata["Name"], metadata["Version"]
+    return _Package(name, version, "" if name == _OWN_PACKAGE else _homepage_of_metadata(metadata.json))
+
+
+def _plugin_of_entry_point(
+    point: EntryPoint, describe_package: Callable[[Distribution], _Package]
+) -> InstalledPlugin:
     if point.dist is None:
         return InstalledPlugin(point.name, PluginOrigin.PACKAGE, point.load)
-    is_built_in = point.dist.name == _OWN_PACKAGE
-    return InstalledPlugin(
-        point.name,
-        PluginOrigin.BUILT_IN if is_built_in else PluginOrigin.PACKAGE,
-        point.load,
-        package=point.dist.name,
-        version=point.dist.version,
-        homepage="" if is_built_in else _homepage_of_metadata(point.dist.metadata.json),
-    )
+    package = describe_package(point.dist)
+    origin = PluginOrigin.BUILT_IN if package.name == _OWN_PACKAGE else PluginOrigin.PACKAGE
+    return InstalledPlugin(point.name, origin, point.load, *package)
 
 
 def _homepage_of_metadata(metadata: Mapping[str, str | list[str]]) -> str:
@@ -138,11 +150,11 @@ def _homepage_of_metadata(metadata: Mapping[str, str | list[str]]) -> str:
 
 
 def _plugins_of_folder(folder: Path | None) -> Iterator[InstalledPlugin]:
-    """Yields a plugin for each Python file of a folder whose name begins with no underscore."""
+    """Yields a plugin for each Python file of a folder, without tests and names that begin with an underscore."""
     if folder is None:
         return
     for file in sorted(folder.glob("*.py")):
-        if not file.stem.startswith("_"):
+        if not file.stem.startswith(_NO_PLUGIN_PREFIXES) and file.stem != "conftest":
             yield InstalledPlugin(
                 file.stem, PluginOrigin.FOLDER, partial(_import_file, file), package=str(file)
             )
