@@ -59,11 +59,8 @@ def load_registry_of_deployment(
     Raises:
         StartupError: the plugin folder does not exist, or plugins cannot be used.
     """
-    selection = select_plugins(settings.plugins, folder, leave_out_faulty=leave_out_faulty)
-    return (
-        load_installed_registry_once()
-        if selection == ALL_PLUGINS
-        else load_installed_registry_once(selection)
+    return load_installed_registry_once(
+        select_plugins(settings.plugins, folder, leave_out_faulty=leave_out_faulty)
     )
 
 

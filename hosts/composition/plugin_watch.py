@@ -174,9 +174,9 @@ def _with_watched_open(adapter: Adapter, plugin: InstalledPlugin, observe: Obser
     def open_watched(settings: Any) -> Any:
         opened = adapter.open(settings)
         methods = {
-            name: watch_method(plugin.name, name, method, observe)
+            name: watch_method(plugin.name, name, getattr(opened, name), observe)
             for name in dir(type(opened))
-            if not name.startswith("_") and inspect.isroutine(method := getattr(opened, name))
+            if not name.startswith("_") and inspect.isroutine(getattr(type(opened), name))
         }
         return WrappedAdapter(opened, methods)
 

@@ -386,7 +386,7 @@ async def _start_within_its_limit(adapter: Any) -> None:
         StartupError: it has not started within its limit.
     """
     declared = getattr(adapter, "start_limit_seconds", START_LIMIT_SECONDS)
-    limit = declared if declared is None or isinstance(declared, float) else START_LIMIT_SECONDS
+    limit = declared if declared is None or isinstance(declared, int | float) else START_LIMIT_SECONDS
     try:
         async with asyncio.timeout(limit) as running:
             await adapter.start()

@@ -53,6 +53,29 @@ class PluginInfo:
     reads: tuple[PluginData, ...] = ()
 
 
+def describe_wrong_field_type(info: PluginInfo) -> str | None:
+    """Returns which field of a declaration has a value of a wrong type; None if each fits."""
+    texts = ("label", "api_version", "version", "icon", "homepage")
+    for name in texts:
+        if not isinstance(getattr(info, name), str):
+            return f"{name} is {getattr(info, name)!r}, which is no text"
+    if not _is_tuple_of(info.hosts, str):
+        return f"hosts is {info.hosts!r}, which is no tuple of texts"
+    if not _is_tuple_of(info.reads, PluginData):
+        return f"reads is {info.reads!r}, which is no tuple of PluginData"
+    if info.settings is not None and not _is_model(info.settings):
+        return f"settings is {info.settings!r}, which is no class of pydantic.BaseModel"
+    return None
+
+
+def _is_tuple_of(value: object, kind: type) -> bool:
+    return isinstance(value, tuple | list) and all(isinstance(item, kind) for item in value)
+
+
+def _is_model(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, BaseModel)
+
+
 def describe_unsupported_api_version(wanted: str, provided: str = API_VERSION) -> str | None:
     """Returns why a plugin made for one version of the API cannot run on another; None if it can.
 

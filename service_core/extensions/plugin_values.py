@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, Final, get_args
 
@@ -18,7 +18,11 @@ from service_core.delivery.postbacks.ports import ConversionSender
 from service_core.extensions.adapters import Adapter
 from service_core.extensions.discovery import InstalledPlugin, PluginFault, PluginOrigin
 from service_core.extensions.hooks import ENTRY_POINT_GROUP, Hooks
-from service_core.extensions.plugin_info import PluginInfo, describe_unsupported_api_version
+from service_core.extensions.plugin_info import (
+    PluginInfo,
+    describe_unsupported_api_version,
+    describe_wrong_field_type,
+)
 from service_core.ingestion.protocols.ports import IngestProtocol
 from service_core.kernel.errors import StartupError
 from service_core.kernel.operations import Operation
@@ -75,6 +79,11 @@ VALUE_KINDS: Final[Mapping[str, _ValueKind]] = {
 
 CATALOG_HOOKS: Final = frozenset({"metrics", "dimensions"})
 _INFO_HOOK: Final = "plugin_info"
+_PROVIDER_KIND_BY_HOOK: Final = {
+    "ad_platforms": "an ad platform",
+    "conversion_senders": "an ad platform",
+    "revenue_providers": "a revenue provider",
+}
 
 
 @dataclass(frozen=True)
@@ -106,7 +115,7 @@ class LoadedPlugin:
         """The label it declares, or its name."""
         return self.info.label or self.installed.name
 
-    @property
+    @cached_property
     def provided_ids(self) -> Mapping[str, tuple[str, ...]]:
         """Hook -> ids of the values it provides; hooks without values are left out."""
         return {
@@ -132,10 +141,12 @@ def load_plugin(plugin: InstalledPlugin, hooks: Iterable[str]) -> LoadedPlugin:
     _refuse_unknown_hooks(manager, plugin)
     info = _info_of_plugin(manager, plugin)
     values = {hook: _values_of_hook(manager, plugin, hook) for hook in hooks}
-    return LoadedPlugin(plugin, info, MappingProxyType(values))
+    loaded = LoadedPlugin(plugin, info, MappingProxyType(values))
+    _require_readable_ids(loaded)
+    return loaded
 
 
-def find_clashes(plugins: Iterable[LoadedPlugin]) -> list[PluginFault]:
+def find_clashes(plugins: Sequence[LoadedPlugin]) -> list[PluginFault]:
     """Returns a fault for each value whose id an earlier plugin has; it names both packages."""
     owner_by_id: dict[tuple[str, str], LoadedPlugin] = {}
     faults = []
@@ -145,12 +156,42 @@ def find_clashes(plugins: Iterable[LoadedPlugin]) -> list[PluginFault]:
                 faults.append(PluginFault(plugin.installed, _describe_clash(first, plugin, description)))
             else:
                 owner_by_id[hook, id_] = plugin
-    return faults
+    return [*faults, *_find_ids_of_two_provider_kinds(plugins)]
 
 
 def describe_plugin_exception(error: BaseException) -> str:
     """Returns the type and text of an exception of a plugin."""
     return f"{type(error).__name__}: {error}"
+
+
+def _find_ids_of_two_provider_kinds(plugins: Iterable[LoadedPlugin]) -> list[PluginFault]:
+    """Returns a fault for each revenue provider with the id of an ad platform, and the reverse."""
+    first_by_id: dict[str, tuple[LoadedPlugin, str]] = {}
+    faults = []
+    for plugin in plugins:
+        for hook, kind in _PROVIDER_KIND_BY_HOOK.items():
+            for id_ in plugin.provided_ids.get(hook, ()):
+                first, first_kind = first_by_id.setdefault(id_, (plugin, kind))
+                if first_kind != kind:
+                    description = f"{id_!r}, as {first_kind} and as {kind}"
+                    faults.append(PluginFault(plugin.installed, _describe_clash(first, plugin, description)))
+    return faults
+
+
+def _require_readable_ids(plugin: LoadedPlugin) -> None:
+    """Reads the ids of all values once.
+
+    Raises:
+        StartupError: one cannot be read, as of a provider whose `info` fails.
+    """
+    try:
+        for _ in _ids_of_plugin(plugin):
+            pass
+    except Exception as error:
+        raise StartupError(
+            f"Plugin {plugin.installed.described}: the id of a value cannot be read. "
+            f"{describe_plugin_exception(error)}.{_advice(plugin.installed)}"
+        ) from error
 
 
 def _ids_of_plugin(plugin: LoadedPlugin) -> Iterator[tuple[str, str, str]]:
@@ -223,6 +264,8 @@ def _info_of_plugin(manager: pluggy.PluginManager, plugin: InstalledPlugin) -> P
     (info,) = declared
     if not isinstance(info, PluginInfo):
         raise StartupError(f"{_subject(plugin, _INFO_HOOK)} returns {info!r}, which is not a PluginInfo.")
+    if (wrong := describe_wrong_field_type(info)) is not None:
+        raise StartupError(f"{_subject(plugin, _INFO_HOOK)} is invalid: {wrong}.{_advice(plugin)}")
     problem = describe_unsupported_api_version(info.api_version)
     if problem is not None:
         raise StartupError(f"Plugin {plugin.described} cannot run: {problem}.{_advice(plugin)}")
@@ -234,7 +277,7 @@ def _values_of_hook(manager: pluggy.PluginManager, plugin: InstalledPlugin, hook
     for implementation in getattr(manager.hook, hook).get_hookimpls():
         returned = _call_hook(plugin, hook, partial(_list_values, implementation.function))
         for value in returned:
-            if not isinstance(value, VALUE_KINDS[hook].type):
+            if not _call_hook(plugin, hook, partial(isinstance, value, VALUE_KINDS[hook].type)):
                 raise StartupError(
                     f"{_subject(plugin, hook)} returns {value!r}, which is not a {_type_name(VALUE_KINDS[hook].type)}."
                 )

@@ -187,7 +187,8 @@ def collect_plugins_into_registry(
     loaded, load_faults = _load_plugins(installed, hooks)
     faults += load_faults
     loaded = _without_faulty(loaded, faults, find_clashes(loaded))
-    loaded = _without_faulty(loaded, faults, _find_catalog_faults(loaded) if with_catalog else [])
+    while with_catalog and (catalog_faults := _find_catalog_faults(loaded)):
+        loaded = _without_faulty(loaded, faults, catalog_faults)  # others may need what these provided
     if faults and not selection.leave_out_faulty:
         raise StartupError(" ".join(fault.message for fault in faults))
     return _build_registry(loaded, tuple(faults), selection.disabled)

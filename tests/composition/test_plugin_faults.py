@@ -1,6 +1,7 @@
 """A faulty plugin is named with its package, and never keeps the others from being loaded."""
 
 import asyncio
+from importlib.metadata import PathDistribution
 from types import SimpleNamespace
 
 import pytest
@@ -13,7 +14,7 @@ from hosts.composition.ports import PORTS, Ports, start_adapters
 from hosts.composition.protocol_comparison import describe_protocol_differences
 from service_core import builtin
 from service_core.access.ports import RateLimiter
-from service_core.extensions.discovery import PluginOrigin, PluginSelection
+from service_core.extensions.discovery import PluginOrigin, PluginSelection, find_plugins
 from service_core.extensions.hooks import hook
 from service_core.extensions.plugin_info import PluginData, PluginInfo, describe_unsupported_api_version
 from service_core.extensions.registry import collect_plugins_into_registry
@@ -54,6 +55,47 @@ FAULTY = {
         @hook
         def metricz():
             return []
+        """,
+    "with a number as API version": """
+        from service_core.plugin import PluginInfo, hook
+
+        @hook
+        def plugin_info():
+            return PluginInfo(api_version=1.0)
+        """,
+    "with one text as hosts": """
+        from service_core.plugin import PluginInfo, hook
+
+        @hook
+        def plugin_info():
+            return PluginInfo(hosts='api.shop.example')
+        """,
+    "with texts as kinds of data": """
+        from service_core.plugin import PluginInfo, hook
+
+        @hook
+        def plugin_info():
+            return PluginInfo(reads=('events',))
+        """,
+    "with a value as settings": """
+        from service_core.plugin import PluginInfo, hook
+
+        @hook
+        def plugin_info():
+            return PluginInfo(settings={'region': 'eu'})
+        """,
+    "with a provider whose id fails": """
+        from plugins.revenue_stripe.adapter import Stripe
+        from service_core.plugin import hook
+
+        class Till(Stripe):
+            @property
+            def id(self):
+                raise KeyError("id")
+
+        @hook
+        def revenue_providers():
+            return [Till()]
         """,
 }
 
@@ -132,6 +174,70 @@ def test_plugin_that_clashes_with_an_earlier_one_is_left_out(install):
     registry = collect_plugins_into_registry(selection=LENIENT)
     assert "one" in registry.plugins
     assert [fault.plugin.package for fault in registry.faults] == ["acme-two"]
+
+
+def test_ad_platform_and_revenue_provider_of_one_id_clash(install):
+    code = """
+        from plugins.revenue_stripe.adapter import Stripe
+        from service_core.plugin import hook
+
+        class Till(Stripe):
+            id = "meta"
+
+        @hook
+        def revenue_providers():
+            return [Till()]
+        """
+    install("till", code, package="acme-till")
+    registry = collect_plugins_into_registry([("builtin", builtin)], selection=LENIENT)
+    (fault,) = registry.faults
+    assert fault.plugin.package == "acme-till"
+    assert "'meta', as an ad platform and as a revenue provider" in fault.message
+    assert "meta" in registry.connectable_providers.by_id
+
+
+def test_plugin_that_needs_a_dimension_of_a_faulty_one_is_left_out_too(install):
+    code = """
+        from service_core.plugin import Additivity, Dimension, Metric, MetricUnit, Relation, count_rows, hook, property_column
+
+        @hook
+        def dimensions():
+            return [Dimension("{own}", "Own", "Own.", columns={{Relation.EVENTS: property_column("own")}})]
+
+        @hook
+        def metrics():
+            return [
+                Metric(
+                    id="{own}_rows",
+                    label="Rows",
+                    unit=MetricUnit.NUMBER,
+                    category="own",
+                    additivity=Additivity.RATIO,
+                    measure=count_rows(Relation.EVENTS),
+                    dimensions=("{needed}",),
+                    description="Rows.",
+                )
+            ]
+        """
+    install("first", code.format(own="first_term", needed="unknown_term"))
+    install("second", code.format(own="second_term", needed="first_term"))
+    registry = collect_plugins_into_registry([("builtin", builtin)], selection=LENIENT)
+    assert [fault.plugin.name for fault in registry.faults] == ["first", "second"]
+    assert "first_term_rows" not in registry.catalog.metrics
+
+
+def test_metadata_of_a_package_is_read_once(monkeypatch):
+    reads = []
+    read_text = PathDistribution.read_text
+
+    def count_reads(self, filename):
+        reads.append((self._path, filename))
+        return read_text(self, filename)
+
+    monkeypatch.setattr(PathDistribution, "read_text", count_reads)
+    find_plugins(PluginSelection(), [], discover_entry_points=True)
+    own = [path for path, name in reads if name == "METADATA" and "touchpoint_analytics" in str(path)]
+    assert len(own) <= 2  # the name to leave out repeated packages, and once for all plugins
 
 
 def test_routes_of_two_plugins_clash_with_both_names():
@@ -290,11 +396,20 @@ async def test_start_that_hangs_is_refused_after_its_limit(monkeypatch):
             pass
 
 
+async def test_start_limit_may_be_a_whole_number():
+    adapter = SlowStart()
+    adapter.start_limit_seconds = 0
+    with pytest.raises(StartupError, match="did not start within 0 seconds"):
+        async with asyncio.timeout(10), start_adapters([adapter]):
+            pass
+
+
 def test_plugin_of_one_file_works_without_packaging(tmp_path):
     folder = tmp_path / "own"
     folder.mkdir()
     (folder / "places.py").write_text(GEO_ADAPTER)
-    (folder / "_draft.py").write_text("raise RuntimeError")
+    for left_out in ("_draft.py", "test_places.py", "conftest.py"):
+        (folder / left_out).write_text("raise RuntimeError")
     settings = Settings.model_validate({"plugins": {"folder": "own"}})
     registry = load_registry_of_deployment(settings, tmp_path)
     assert ("geo", "table") in registry.adapters

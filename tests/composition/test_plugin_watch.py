@@ -107,6 +107,10 @@ def test_only_plugins_of_other_packages_are_watched(tmp_path, monkeypatch, calls
         from service_core.plugin import Adapter, hook
 
         class Locations:
+            @property
+            def rows(self):
+                raise RuntimeError("not started")
+
             def locate(self, ip):
                 return {}["unknown"]
 
