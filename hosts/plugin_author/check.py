@@ -110,8 +110,9 @@ def find_plugin(path: Path) -> CheckedPlugin:
     try:
         table = tomllib.loads((path / "pyproject.toml").read_text(encoding="utf-8"))
         project = table["project"]
-        ((name, module),) = project["entry-points"]["touchpoint"].items()
-    except (OSError, KeyError, ValueError):
+        ((name, reference),) = project["entry-points"]["touchpoint"].items()
+        module = reference.partition(":")[0].strip()
+    except (OSError, KeyError, ValueError, TypeError, AttributeError):
         raise StartupError(
             f"There is no plugin at {path}. Name a Python file, or a folder whose pyproject.toml has one entry point of the "
             "group touchpoint."
@@ -119,7 +120,7 @@ def find_plugin(path: Path) -> CheckedPlugin:
     for root in (path, path / "src"):
         for code in (root / module.partition(".")[0], root / f"{module}.py"):
             if code.exists():
-                return CheckedPlugin(path, name, (code,), root, project | {"module": module})
+                return CheckedPlugin(path, name, (code,), root, project | {"module": reference})
     raise StartupError(f"{path} has no module {module}, which its entry point names.")
 
 
@@ -127,7 +128,7 @@ def _write_entry_point(plugin: CheckedPlugin, folder: Path) -> Path:
     """Writes the metadata that pip would install, so that the plugin is found without being installed."""
     if not plugin.metadata:
         return folder
-    name, version = plugin.metadata["name"], plugin.metadata.get("version", "0")
+    name, version = plugin.metadata.get("name", plugin.name), plugin.metadata.get("version", "0")
     info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
@@ -149,7 +150,10 @@ def _describe(plugin: CheckedPlugin, site: Path) -> dict[str, Any]:
         return {"faults": [f"it cannot be imported in {_DESCRIBE_SECONDS} seconds"]}
     except subprocess.CalledProcessError as fault:
         return {"faults": [fault.stderr.strip().rpartition("\n")[2]]}
-    described: dict[str, Any] = json.loads(done.stdout.rpartition("\n")[2])
+    try:
+        described: dict[str, Any] = json.loads(done.stdout.rpartition("\n")[2])
+    except ValueError:
+        return {"faults": ["it ends the process, or prints while the process ends"]}
     return described
 
 
@@ -170,7 +174,7 @@ def _findings_rule(name: str, level: Level, find: Callable[[], list[Finding]]) -
 
 
 def _kit_rule(tests: list[KitTest]) -> RuleResult:
-    kits = sorted({test.kit for test in tests if test.kit})
+    kits = sorted({test.kit for test in tests if test.kit and test.passed is not None})
     details = (
         (f"ran {', '.join(kits)}",)
         if kits
@@ -194,10 +198,13 @@ def _types_rule(plugin: CheckedPlugin, *, with_types: bool) -> RuleResult:
         "--cache-dir",
         str(cache),
     ]
-    done = subprocess.run(  # noqa: S603 - the command is ours
-        [*command, *map(str, plugin.modules)],
-        env=plugin.environment, cwd=plugin.search_path, capture_output=True, text=True, check=False, timeout=_TYPES_SECONDS,
-    )  # fmt: skip
+    try:
+        done = subprocess.run(  # noqa: S603 - the command is ours
+            [*command, *map(str, plugin.modules)],
+            env=plugin.environment, cwd=plugin.search_path, capture_output=True, text=True, check=False, timeout=_TYPES_SECONDS,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return RuleResult("types", Level.SILVER, False, (f"mypy takes more than {_TYPES_SECONDS} seconds",))
     if "No module named mypy" in done.stderr:
         return RuleResult("types", Level.SILVER, None, ("mypy is not installed",))
     lines = tuple((done.stdout or done.stderr).strip().splitlines())

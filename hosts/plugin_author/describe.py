@@ -15,8 +15,9 @@ _PROVIDER_HOOKS = ("ad_platforms", "revenue_providers", "conversion_senders")
 def main() -> None:
     """Prints the plugin; arguments are the folder of one-file plugins, or an empty text, and its name."""
     folder = Path(sys.argv[1]) if sys.argv[1] else None
+    others = {file.stem for file in folder.glob("*.py")} - {sys.argv[2]} if folder else set()
     registry = collect_plugins_into_registry(
-        [("builtin", builtin)], selection=PluginSelection(folder=folder, leave_out_faulty=True)
+        [("builtin", builtin)], selection=PluginSelection(frozenset(others), folder, leave_out_faulty=True)
     )
     sys.stdout.write("\n" + json.dumps(describe_plugin_and_credentials(registry, sys.argv[2])))
 

@@ -46,14 +46,14 @@ class KitTest:
         name: its class and function.
         promise: first line of its docstring; empty for none.
         kit: the kit it comes from; empty for a test of the plugin itself.
-        passed: whether it passed.
+        passed: whether it passed; None if it was skipped.
         seconds: how long it took.
     """
 
     name: str
     promise: str
     kit: str
-    passed: bool
+    passed: bool | None
     seconds: float
 
 

@@ -2,6 +2,7 @@
 
 import keyword
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -14,7 +15,8 @@ from service_core.kernel.errors import StartupError
 _FILE_IN_PAGE: Final = re.compile(r"^```python\n# (\w+\.py)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _INSTALLED_TEST: Final = re.compile(r"\n\ndef test_it_is_installed_under_its_id\(\):\n(?:    .*\n)+")
 _REGISTRY_IMPORT: Final = "from service_core.extensions.registry import collect_plugins_into_registry\n"
-_NAME: Final = re.compile(r"[a-z][a-z0-9_]{1,40}")
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}[a-z0-9]")
+_TAKEN_NAMES: Final = sys.stdlib_module_names | {"hosts", "plugins", "pytest", "service_core", "tests"}
 _RENAMED_IN_TEMPLATES: Final = {
     "my_plugin": "{name}",
     "test_my_plugin": "test_{name}",
@@ -37,10 +39,14 @@ def write_plugin_package(kind: str, name: str, parent: Path) -> Path:
         parent: folder in which the new folder is made.
 
     Raises:
-        StartupError: the name is no identifier in lower case, or the folder exists.
+        StartupError: the name is no identifier in lower case, is that of another module, or the folder exists.
     """
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise StartupError(f"{name!r} is no name of a plugin. Write it like acme_shop: a-z, 0-9 and _.")
+    if name in _TAKEN_NAMES:
+        raise StartupError(
+            f"{name!r} is no name of a plugin: another module has it. Write it like acme_shop."
+        )
     folder = parent / name
     if folder.exists():
         raise StartupError(f"{folder} exists already. Choose another name, or another folder with --dir.")

@@ -135,8 +135,9 @@ def _is_test(path: Path) -> bool:
 
 
 def _imported_names(node: ast.AST) -> list[str]:
+    """Returns the modules that an import names, without those of the plugin itself."""
     if isinstance(node, ast.ImportFrom):
-        return [node.module or ""]
+        return [] if node.level else [node.module or ""]
     return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
 
 

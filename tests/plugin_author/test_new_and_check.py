@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hosts.cli import app
-from hosts.plugin_author.check import check_plugin
+from hosts.plugin_author.check import check_plugin, find_plugin
 from hosts.plugin_author.kinds import KINDS
 from hosts.plugin_author.report import Level, PluginReport, RuleResult
 from hosts.plugin_author.scaffold import write_plugin_package
@@ -129,6 +129,7 @@ def test_level_needs_every_rule_of_the_levels_before_it(missing, level, passed):
         ),
         (find_forbidden_imports, "import plugins.events_sql", "plugins.events_sql"),
         (find_forbidden_imports, "from service_core.plugin import hook", None),
+        (find_forbidden_imports, "from .plugins import shop", None),
         (find_blocking_calls, "async def send():\n    time.sleep(1)", "time.sleep blocks the event loop"),
         (find_blocking_calls, "async def send():\n    requests.post(url)", "requests.post"),
         (find_blocking_calls, "def send():\n    time.sleep(1)", None),
@@ -177,7 +178,28 @@ def test_tests_of_a_plugin_reach_no_other_machine(tmp_path):
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("name", ["Acme", "1acme", "acme-shop", "class", ""])
+def test_check_of_one_file_runs_no_other_file_of_its_folder(tmp_path):
+    (tmp_path / "acme.py").write_text("")
+    (tmp_path / "other.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+    check_plugin(tmp_path / "acme.py", with_types=False)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_skipped_test_has_not_passed(tmp_path):
+    (tmp_path / "acme.py").write_text("")
+    (tmp_path / "test_acme.py").write_text("import pytest\n\n\ndef test_it():\n    pytest.skip()\n")
+    report = check_plugin(tmp_path / "acme.py", with_types=False)
+    assert [test.passed for test in report.tests] == [None]
+    assert {rule.rule: rule.passed for rule in report.results}["tests"] is False
+
+
+def test_entry_point_may_name_an_object_of_a_module(tmp_path):
+    (tmp_path / "acme.py").write_text("")
+    (tmp_path / "pyproject.toml").write_text('[project.entry-points.touchpoint]\nshop = "acme:plugin"\n')
+    assert find_plugin(tmp_path).modules == (tmp_path / "acme.py",)
+
+
+@pytest.mark.parametrize("name", ["Acme", "1acme", "acme-shop", "acme_", "class", "hosts", "json", ""])
 def test_name_that_is_no_identifier_is_refused(name, tmp_path):
     with pytest.raises(StartupError, match="is no name of a plugin"):
         write_plugin_package("geo", name, tmp_path)
