@@ -13,6 +13,8 @@ BODY_TIMEOUT_SECONDS: Final = 16.0
 
 
 _GZIP_WINDOW_BITS: Final = 31
+_MAX_GZIP_MEMBERS: Final = 32
+"""Each member costs a copy of the rest of the body: a body of empty ones would take minutes."""
 
 
 class ClientGone(Exception):
@@ -26,7 +28,8 @@ class UnknownEncoding(Exception):
 def inflate_body(body: bytes | None, encoding: str | None, max_bytes: int) -> bytes | None:
     """Returns the body without its content encoding, or None when it is longer than ``max_bytes`` then.
 
-    Nothing past the limit is inflated. A body that is not of its encoding is returned as it is: it is no JSON.
+    Nothing past the limit is inflated. A body that is not of its encoding, or is of more than 32 parts compressed one
+    by one, is returned as it is: it is no JSON.
 
     Args:
         body: as received; None when it was too long already.
@@ -40,9 +43,12 @@ def inflate_body(body: bytes | None, encoding: str | None, max_bytes: int) -> by
         return body
     if encoding not in {"gzip", "x-gzip"}:
         raise UnknownEncoding
-    inflated, rest = b"", body
+    inflated, rest, members = b"", body, 0
     try:
         while rest and len(inflated) <= max_bytes:
+            members += 1
+            if members > _MAX_GZIP_MEMBERS:
+                return body
             member = zlib.decompressobj(_GZIP_WINDOW_BITS)
             inflated += member.decompress(rest, max_bytes + 1 - len(inflated))
             if not member.eof and len(inflated) <= max_bytes:

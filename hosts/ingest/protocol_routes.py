@@ -106,11 +106,19 @@ async def _read_and_handle_request(
     client = ClientContext(
         sent.user_agent,
         dependencies.addresses.resolve_nearest_untrusted(peer and peer[0], raw_headers),
-        headers.get("origin"),
+        _page_origin(headers),
         sent.stored_headers,
     )
     request = _build_request(scope, headers, inflated, dependencies.clock())
     return await dependencies.endpoint.check_and_enqueue_events(route.protocol, request, client, refusal)
+
+
+def _page_origin(headers: Mapping[str, str]) -> str | None:
+    """Returns ``Origin``, or else the origin of ``Referer``: browsers send no ``Origin`` when they request an image."""
+    if "origin" in headers:
+        return headers["origin"]
+    scheme, separator, rest = headers.get("referer", "").partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}" if separator else None
 
 
 def _build_request(

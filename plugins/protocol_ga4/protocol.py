@@ -54,6 +54,7 @@ class Ga4Protocol:
         events = document.get("events") if isinstance(document, dict) else None
         if not isinstance(events, list):
             raise UnreadableRequest
+        request.require_event_count(events)
         return [map_measurement_event(json_object(event), document) for event in events]
 
     def respond(self, _request: ProtocolRequest, outcome: ProtocolOutcome) -> ProtocolResponse:
@@ -67,4 +68,5 @@ def _tag_events(request: ProtocolRequest) -> list[Mapping[str, str]]:
     """Returns the parameters of each event: each line of the body, or else the query, which all share."""
     shared = request.query_fields
     lines = [line for line in request.body.decode("utf-8", "replace").splitlines() if line.strip()]
+    request.require_event_count(lines)
     return [{**shared, **parse_form(line)} for line in lines] or [shared]

@@ -57,6 +57,7 @@ class SegmentProtocol:
         calls = document.get("batch")
         if not isinstance(calls, list):
             raise UnreadableRequest
+        request.require_event_count(calls)
         shared = json_object(document.get("context"))
         return [
             map_call(_with_shared_context(call, shared), document.get("sentAt"), request.received_at)

@@ -39,11 +39,13 @@ class UmamiProtocol:
 
     def find_key(self, request: ProtocolRequest) -> str | None:
         """Returns the id of the website that the first event names."""
-        return next((key for call in _list_calls(request) if (key := _website(call))), None)
+        return request.first_key(map(_website, _list_calls(request)))
 
     def read_events(self, request: ProtocolRequest) -> Sequence[ProtocolEvent]:
         """Returns the event, or each one of a batch."""
-        return [map_event(json_object(call), _website(call)) for call in _list_calls(request)]
+        calls = _list_calls(request)
+        request.require_event_count(calls)
+        return [map_event(json_object(call), _website(call)) for call in calls]
 
     def respond(self, request: ProtocolRequest, outcome: ProtocolOutcome) -> ProtocolResponse:
         """Returns an object without a cached token, so that the script sends none; 400 for an unknown website."""

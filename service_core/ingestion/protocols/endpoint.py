@@ -30,9 +30,13 @@ from service_core.ingestion.protocols.models import (
     UnreadableRequest,
 )
 from service_core.ingestion.protocols.ports import IngestProtocol
-from service_core.ingestion.sanitize_json import sanitize_json_value
+from service_core.ingestion.sanitize_json import replace_nul_and_surrogates, sanitize_json_value
 from service_core.ingestion.track import MAX_BODY_BYTES as MAX_EVENT_BYTES
-from service_core.ingestion.validation import has_any_identity, validate_name_and_identity
+from service_core.ingestion.validation import (
+    has_any_identity,
+    text_of_string_or_number,
+    validate_name_and_identity,
+)
 from service_core.kernel.ids import new_id
 
 _MAX_UNREAD_TEXT: Final = 500
@@ -126,8 +130,11 @@ class ProtocolEndpoint:
         try:
             events = protocol.read_events(request)
         except UnreadableRequest as fault:
-            await self._count_rejected(delivery, fault.reason, 1)
-            return ProtocolOutcome(refusal=RequestRefusal.UNREADABLE)
+            await self._count_rejected(delivery, fault.reason, fault.event_count)
+            is_too_large = fault.reason is RejectionReason.TOO_LARGE
+            return ProtocolOutcome(
+                refusal=RequestRefusal.TOO_LARGE if is_too_large else RequestRefusal.UNREADABLE
+            )
         return await self._refuse_excess_or_enqueue(events, delivery)
 
     async def _refuse_excess_or_enqueue(
@@ -184,7 +191,8 @@ class ProtocolEndpoint:
             return RejectionReason.OTHER_WORKSPACE
         body, sender, client = event.body, delivery.sender, delivery.client
         if delivery.info.derives_visitor_id and not has_any_identity(body):
-            derived = derive_daily_visitor_id(sender.workspace, client, delivery.received_at)
+            visitor = _client_as_reported(body, client)
+            derived = derive_daily_visitor_id(sender.workspace, visitor, delivery.received_at)
             body = {**body, "anonymous_id": derived}
         validated = validate_name_and_identity(body)
         if isinstance(validated, RejectionReason):
@@ -194,7 +202,8 @@ class ProtocolEndpoint:
             return RejectionReason.TOO_LARGE
         headers = dict(client.stored_headers)
         if event.unread_fields:
-            headers[UNREAD_FIELDS_HEADER] = ",".join(event.unread_fields)[:_MAX_UNREAD_TEXT]
+            unread = ",".join(event.unread_fields)[:_MAX_UNREAD_TEXT]
+            headers[UNREAD_FIELDS_HEADER] = replace_nul_and_surrogates(unread)
         return ReceivedEvent(
             sender.workspace.id,
             sender.id,
@@ -245,6 +254,13 @@ class _Delivery(NamedTuple):
     sender: ProtocolSender
     client: ClientContext
     received_at: datetime
+
+
+def _client_as_reported(body: Mapping[str, Any], client: ClientContext) -> ClientContext:
+    """Returns the client with the address and user agent that a server reports of its visitor."""
+    context, ip = body.get("context"), text_of_string_or_number(body.get("ip"))
+    agent = text_of_string_or_number(context.get("userAgent")) if isinstance(context, Mapping) else None
+    return client._replace(ip=client.ip if ip in {None, "0"} else ip, user_agent=agent or client.user_agent)
 
 
 def derive_daily_visitor_id(workspace: Workspace, client: ClientContext, received_at: datetime) -> str:

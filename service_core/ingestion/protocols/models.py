@@ -2,11 +2,12 @@
 
 import base64
 import binascii
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import parse_qsl
@@ -32,11 +33,13 @@ class UnreadableRequest(Exception):
 
     Args:
         reason: counted in the ledger if the key is known.
+        event_count: number of events that are counted.
     """
 
-    def __init__(self, reason: RejectionReason = RejectionReason.INVALID_JSON) -> None:
+    def __init__(self, reason: RejectionReason = RejectionReason.INVALID_JSON, event_count: int = 1) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.event_count = event_count
 
 
 class RequestRefusal(StrEnum):
@@ -158,6 +161,21 @@ class ProtocolRequest:
             return self.decode_json(text)
         except (ValueError, RecursionError) as fault:
             raise UnreadableRequest from fault
+
+    @staticmethod
+    def require_event_count(events: Sized) -> None:
+        """Refuses more events than `MAX_EVENTS`, before time is spent on each of them.
+
+        Raises:
+            UnreadableRequest: there are too many; each is counted as too large.
+        """
+        if len(events) > MAX_EVENTS:
+            raise UnreadableRequest(RejectionReason.TOO_LARGE, len(events))
+
+    @staticmethod
+    def first_key(keys: Iterable[str | None]) -> str | None:
+        """Returns the first key that an event names, among those of the first `MAX_EVENTS` events; None without one."""
+        return next((key for key in islice(keys, MAX_EVENTS) if key), None)
 
     @cached_property
     def basic_credentials(self) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """An ingest host with the consumer behind it, to which tests send requests of other products' clients."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest_asyncio
 
@@ -37,6 +38,11 @@ class ProtocolHost:
     def __init__(self, deployment, client, write_key):
         self.deployment, self.client, self.write_key = deployment, client, write_key
         self.public_id = client.workspace.public_id
+
+    async def save(self, **changes):
+        """Changes fields of the workspace."""
+        changed = replace(self.client.workspace, **changes)
+        await self.deployment.ports.workspace.workspace_settings.save_workspace(changed)
 
     async def send(self, recorded, *, origin="https://shop.example", headers=()):
         """Returns status, body and headers of the response."""

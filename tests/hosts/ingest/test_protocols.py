@@ -5,6 +5,7 @@ import gzip
 import pytest
 
 from service_core.testing.ingest_protocol import RecordedRequest
+from tests.hosts.ingest import recorded_matomo
 from tests.hosts.ingest.protocol_host import deployment, host
 from tests.hosts.ingest.recorded_protocols import SAMPLES_BY_PROTOCOL
 
@@ -61,3 +62,20 @@ async def test_preflight_of_a_client_allows_its_headers(host):
         assert head["access-control-allow-headers"] == "content-type, x-client-version"
         assert head["access-control-allow-origin"] == "https://shop.example"
         assert (await host.send(RecordedRequest(path, method="DELETE")))[0] == 405
+
+
+async def test_image_requests_are_of_the_site_that_refers_to_them(host):
+    await host.save(allowed_origins=("https://shop.example",))
+    image = recorded_matomo.image_event(host.public_id)
+    for referer, status in [
+        ("https://shop.example/a?b=https://other.example", 200),
+        ("https://shop.example", 200),
+        ("https://other.example/https://shop.example/", 403),
+        ("https://shop.example.other.example/", 403),
+        ("/a", 403),
+    ]:
+        assert (await host.send(image, origin=None, headers={"referer": referer}))[0] == status
+    assert (await host.send(image, origin=None))[0] == 403
+    other = {"referer": "https://shop.example/"}
+    assert (await host.send(image, origin="https://other.example", headers=other))[0] == 403
+    assert len(await host.events()) == 2
