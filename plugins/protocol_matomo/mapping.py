@@ -180,7 +180,7 @@ def _name_and_properties(fields: Mapping[str, str]) -> tuple[str, dict[str, Any]
 
 
 def _click_or_view(fields: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
-    """Returns a clicked link, a search, seen content, or else a page view."""
+    """Returns a clicked link, a search, seen content, an action of another kind, or else a page view."""
     if "link" in fields or "download" in fields:
         kind = "download" if "download" in fields else "outlink"
         return kind, {"target": fields.get("download") or fields.get("link")}
@@ -194,7 +194,7 @@ def _click_or_view(fields: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
         kind = "content_interaction" if "c_i" in fields else "content_impression"
         content = {"content_name": fields["c_n"], "content_piece": fields.get("c_p")}
         return kind, {**content, "target": fields.get("c_t"), "interactive": "c_i" in fields}
-    return "page_view", {}
+    return ("custom_action" if fields.get("ca") == "1" else "page_view"), {}
 
 
 def _goal_or_order(fields: Mapping[str, str]) -> tuple[str, dict[str, Any]]:

@@ -45,12 +45,13 @@ class MatomoProtocol:
             token = text_field(json_object(request.document), "token_auth")
             if token:
                 return token
-        first = next(iter(_list_requests(request)), {})
-        return text_field(first, "token_auth", "idsite")
+        requests = _list_requests(request)
+        return text_field(_fields_of_one(requests[0]), "token_auth", "idsite") if requests else None
 
     def read_events(self, request: ProtocolRequest) -> Sequence[ProtocolEvent]:
         """Returns one event for each request."""
-        is_bulk = _is_bulk(request)
+        requests, is_bulk = _list_requests(request), _is_bulk(request)
+        request.require_event_count(requests)
         shared_token = text_field(json_object(request.document), "token_auth") if is_bulk else None
         return [
             map_request(
@@ -58,7 +59,7 @@ class MatomoProtocol:
                 has_token=bool(shared_token or fields.get("token_auth")),
                 key=None if shared_token else text_field(fields, "token_auth", "idsite"),
             )
-            for fields in _list_requests(request)
+            for fields in map(_fields_of_one, requests)
         ]
 
     def respond(self, request: ProtocolRequest, outcome: ProtocolOutcome) -> ProtocolResponse:
@@ -84,13 +85,14 @@ def _is_bulk(request: ProtocolRequest) -> bool:
     return request.body.lstrip().startswith(b"{")
 
 
-def _list_requests(request: ProtocolRequest) -> list[Mapping[str, str]]:
+def _list_requests(request: ProtocolRequest) -> list[Any]:
+    """Returns the one request of query and form, or those of a JSON body as sent."""
     if not _is_bulk(request):
         return [{**request.query_fields, **request.form_fields}]
     requests = json_object(request.document).get("requests")
     if not isinstance(requests, list):
         raise UnreadableRequest
-    return [_fields_of_one(one) for one in requests]
+    return requests
 
 
 def _fields_of_one(request: Any) -> Mapping[str, str]:

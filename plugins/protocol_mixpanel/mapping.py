@@ -7,20 +7,29 @@ from service_core.plugin import ProtocolEvent, campaign_values_of_url, drop_none
 
 _EVENT_NAMES: Final = {"$mp_web_page_view": "page_view", "$create_alias": "$alias"}
 _DEVICE_PREFIX: Final = "$device:"
-_NOT_KEPT: Final = frozenset({"token", "$token", "distinct_id", "time", "$insert_id"})
+_NOT_KEPT: Final = frozenset(
+    {
+        *("token", "$token", "distinct_id", "time", "$insert_id", "ip", "$ip"),
+        *("$current_url", "current_url_full", "current_page_title", "$referrer", "referrer"),
+        *("$screen_width", "$screen_height"),
+    }
+)
+"""Properties that stand elsewhere in the event: URLs without their secrets, the address as ``ip``."""
 _READ_FIELDS: Final = frozenset({"event", "properties"})
 _READ_UPDATES: Final = frozenset(
     {"$token", "$distinct_id", "$set", "$set_once", "$ip", "$time", "$device_id", "$user_id", "$ignore_time"}
 )
 _HIDDEN_IP: Final = "0"
+"""The ``ip`` of an event whose address is not stored."""
 
 
-def map_event(call: Mapping[str, Any], key: str | None) -> ProtocolEvent:
+def map_event(call: Mapping[str, Any], key: str | None, *, hides_ip: bool = False) -> ProtocolEvent:
     """Returns one event.
 
     Args:
         call: as sent.
         key: the token that it names.
+        hides_ip: whether the client asks not to use the address of its connection.
     """
     sent = json_object(call.get("properties"))
     name = text_field(call, "event") or ""
@@ -37,7 +46,7 @@ def map_event(call: Mapping[str, Any], key: str | None) -> ProtocolEvent:
         "event": _EVENT_NAMES.get(name, name),
         "event_id": sent.get("$insert_id"),
         "timestamp": sent.get("time"),
-        "ip": sent.get("ip") or sent.get("$ip"),
+        "ip": sent.get("ip") or sent.get("$ip") or (_HIDDEN_IP if hides_ip else None),
         **_map_ids(name, sent),
         "properties": campaign_values_of_url(known["url"]) | own | drop_none(known),
         "context": _map_context(sent),
@@ -46,22 +55,23 @@ def map_event(call: Mapping[str, Any], key: str | None) -> ProtocolEvent:
     return ProtocolEvent(drop_none(body), unread, key)
 
 
-def map_profile_update(call: Mapping[str, Any], key: str | None) -> ProtocolEvent:
+def map_profile_update(call: Mapping[str, Any], key: str | None, *, hides_ip: bool = False) -> ProtocolEvent:
     """Returns the traits that an update sets as an event; what it adds, appends or removes is not read.
 
     Args:
         call: as sent.
         key: the token that it names.
+        hides_ip: whether the client asks not to use the address of its connection.
     """
     person, device = _person_and_device(call.get("$distinct_id"))
     sent = {**json_object(call.get("$set_once")), **json_object(call.get("$set"))}
-    ip = call.get("$ip")
+    ip = _HIDDEN_IP if hides_ip and not call.get("$ip") else call.get("$ip")
     body = {
         "event": "$identify",
         "timestamp": call.get("$time"),
         "user_id": person,
         "anonymous_id": call.get("$device_id") or device,
-        "ip": _HIDDEN_IP if ip in {0, _HIDDEN_IP} and isinstance(ip, int | str) else ip,
+        "ip": _HIDDEN_IP if isinstance(ip, int) and not ip else ip,
         "properties": {"traits": {name.removeprefix("$"): value for name, value in sent.items()}},
         "context": {"library": {"name": "mixpanel", "version": "0"}},
     }

@@ -45,16 +45,18 @@ class MixpanelProtocol:
     def find_key(self, request: ProtocolRequest) -> str | None:
         """Returns the user of HTTP Basic authentication, or else the token of the first event."""
         user, _ = request.basic_credentials
-        return user or next((key for call in _list_calls(request) if (key := _token(call))), None)
+        return user or request.first_key(map(_token, _list_calls(request)))
 
     def read_events(self, request: ProtocolRequest) -> Sequence[ProtocolEvent]:
         """Returns one event for each event or update of a profile."""
-        calls = [(json_object(call), _token(call)) for call in _list_calls(request)]
+        sent = _list_calls(request)
+        request.require_event_count(sent)
+        calls = [(json_object(call), _token(call)) for call in sent]
         if request.basic_credentials[0]:
             calls = [(call, None) for call, _ in calls]
-        if _is_path(request, "engage"):
-            return [map_profile_update(call, key) for call, key in calls]
-        return [map_event(call, key) for call, key in calls]
+        hides_ip = "0" in _parameter_values(request, "ip")
+        map_call = map_profile_update if _is_path(request, "engage") else map_event
+        return [map_call(call, key, hides_ip=hides_ip) for call, key in calls]
 
     def respond(self, request: ProtocolRequest, outcome: ProtocolOutcome) -> ProtocolResponse:
         """Returns ``1``, or an object for clients that ask for one."""
@@ -69,7 +71,7 @@ class MixpanelProtocol:
             }
             if reason:
                 answer["error"] = reason
-        elif _wants_object(request):
+        elif "1" in _parameter_values(request, "verbose"):
             answer = {"status": int(is_taken), "error": reason}
         else:
             return ProtocolResponse(
@@ -111,10 +113,10 @@ def _token(call: Any) -> str | None:
     )
 
 
-def _wants_object(request: ProtocolRequest) -> bool:
+def _parameter_values(request: ProtocolRequest, name: str) -> set[str | None]:
+    """Returns the values of a parameter in the query and in a form body; an empty set if one of them is unreadable."""
+    is_form = not request.body.lstrip().startswith(_JSON_SIGNS)
     try:
-        in_query = request.query_fields.get("verbose")
-        is_form = not request.body.lstrip().startswith(_JSON_SIGNS)
-        return "1" in {in_query, request.form_fields.get("verbose") if is_form else None}
+        return {request.query_fields.get(name), request.form_fields.get(name) if is_form else None}
     except UnreadableRequest:
-        return False
+        return set()

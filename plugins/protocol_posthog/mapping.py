@@ -24,7 +24,13 @@ _IDENTIFY: Final = "$identify"
 _ALIAS: Final = "$create_alias"
 _DIRECT: Final = "$direct"
 _MAX_OFFSET_MILLISECONDS: Final = 10**12
-_KEYS: Final = frozenset({"token", "api_key"})
+_NOT_KEPT: Final = frozenset(
+    {
+        *("token", "api_key", "$current_url", "$pathname", "$referrer"),
+        *("$screen_width", "$screen_height", "$ip"),
+    }
+)
+"""Properties that are a key, or stand elsewhere in the event: URLs without their secrets, the address as ``ip``."""
 
 
 def map_event(event: Mapping[str, Any], sent_at: object, received_at: datetime) -> ProtocolEvent:
@@ -79,7 +85,7 @@ def _map_properties(name: str, event: Mapping[str, Any], sent: Mapping[str, Any]
         "screen_width": sent.get("$screen_width"),
         "screen_height": sent.get("$screen_height"),
     }
-    own = {key: value for key, value in sent.items() if key not in _KEYS}
+    own = {key: value for key, value in sent.items() if key not in _NOT_KEPT}
     if name == _IDENTIFY:
         traits = {
             **json_object(event.get("$set_once")),

@@ -19,7 +19,11 @@ from service_core.plugin import (
     text_field,
 )
 
-_PATHS: Final = ("/batch/", "/capture", "/capture/", "/e", "/e/", "/i/v0/e", "/i/v0/e/")
+PREFIX: Final = "/posthog"
+"""The host of the libraries for Android and iOS is the ingest host with this path: ``/batch`` itself is Touchpoint's."""
+
+_ROOT_PATHS: Final = ("/batch/", "/capture", "/capture/", "/e", "/e/", "/i/v0/e", "/i/v0/e/")
+_PATHS: Final = (*_ROOT_PATHS, *(f"{PREFIX}{path}" for path in ("/batch", *_ROOT_PATHS)))
 _JSON: Final = {"content-type": "application/json"}
 _OK: Final = 200
 _KEY_FIELDS: Final = ("api_key", "token")
@@ -55,7 +59,9 @@ class PostHogProtocol:
         events = _list_events(document)
         if events is None:
             raise UnreadableRequest
-        sent_at = json_object(document).get("sent_at")
+        request.require_event_count(events)
+        batch = json_object(document)
+        sent_at = batch.get("sent_at") or batch.get("sentAt")
         return [map_event(json_object(event), sent_at, request.received_at) for event in events]
 
     def respond(self, _request: ProtocolRequest, outcome: ProtocolOutcome) -> ProtocolResponse:

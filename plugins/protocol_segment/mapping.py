@@ -20,7 +20,8 @@ _EVENT_NAMES: Final = {
     "group": "$group",
     "alias": "$alias",
 }
-_REFUND_NAMES: Final = frozenset({"order refunded"})
+_MONEY_EVENT_NAMES: Final = {"order completed": "order_completed", "order refunded": "refund"}
+"""The vendor's names of orders and refunds, in lower case, to the names that count as such."""
 _READ_FIELDS: Final = frozenset(
     {
         *("type", "event", "name", "category", "properties", "traits", "context", "groupId", "previousId"),
@@ -35,6 +36,8 @@ _READ_CONTEXT: Final = frozenset(
     {"app", "device", "os", "screen", "locale", "library", "userAgent", "ip", "page", "campaign", "sessionId"}
 )
 _TRANSPORT_CONTEXT: Final = frozenset({"active", "channel", "userAgentData", "timezone", "network"})
+_KNOWN_FIELDS: Final = _READ_FIELDS | _TRANSPORT_FIELDS
+_KNOWN_CONTEXT: Final = _READ_CONTEXT | _TRANSPORT_CONTEXT
 _PAGE_FIELDS: Final = ("url", "path", "referrer", "title", "search")
 _CAMPAIGN_PROPERTIES: Final = {
     "source": "utm_source",
@@ -74,11 +77,16 @@ def map_call(call: Mapping[str, Any], batch_sent_at: object, received_at: dateti
 
 
 def _event_name(call: Mapping[str, Any], call_type: str) -> object:
-    return _EVENT_NAMES.get(call_type) or ("refund" if _is_refund(call) else call.get("event"))
+    sent = call.get("event")
+    return _EVENT_NAMES.get(call_type) or _MONEY_EVENT_NAMES.get(_lower_name(call), sent)
 
 
 def _is_refund(call: Mapping[str, Any]) -> bool:
-    return (text_field(call, "event") or "").lower() in _REFUND_NAMES
+    return _MONEY_EVENT_NAMES.get(_lower_name(call)) == "refund"
+
+
+def _lower_name(call: Mapping[str, Any]) -> str:
+    return (text_field(call, "event") or "").lower()
 
 
 def _map_properties(call: Mapping[str, Any], call_type: str, context: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,6 +119,6 @@ def _map_context(context: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _list_unread_fields(call: Mapping[str, Any], context: Mapping[str, Any]) -> list[str]:
-    unread = [name for name in call if name not in _READ_FIELDS | _TRANSPORT_FIELDS]
-    unread += [f"context.{n}" for n in context if n not in _READ_CONTEXT | _TRANSPORT_CONTEXT]
+    unread = [name for name in call if name not in _KNOWN_FIELDS]
+    unread += [f"context.{n}" for n in context if n not in _KNOWN_CONTEXT]
     return unread

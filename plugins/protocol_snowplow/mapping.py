@@ -116,17 +116,24 @@ _KINDS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "ti": ("order_item", _ITEM),
 }
 """Kind of event -> its name, and names of its fields."""
+_DEVICE_IDS: Final = ("duid", "nuid", "tnuid")
+_SESSION_CONTEXT: Final = "client_session"
+"""The context in which apps, which have no ``duid`` and ``sid``, name device and session."""
+_ANONYMOUS_HEADER: Final = "sp-anonymous"
+"""The header of clients that ask for no address to be stored."""
 _SCHEMA: Final = re.compile(r"iglu:[^/]+/([^/]+)/jsonschema/[0-9-]+")
 
 
 def map_event(payload: Mapping[str, Any], request: ProtocolRequest) -> ProtocolEvent:
     """Returns the event of a payload."""
     name, own = _name_and_properties(payload, request)
+    contexts = _map_contexts(payload, request)
+    session = json_object(contexts.get(_SESSION_CONTEXT))
     known = {
         "url": payload.get("url"),
         "title": payload.get("page"),
         "referrer": payload.get("refr"),
-        "contexts": _map_contexts(payload, request),
+        "contexts": contexts,
         **screen_size_properties(payload.get("res")),
     }
     happened = payload.get("ttm") or correct_clock_skew(
@@ -137,13 +144,13 @@ def map_event(payload: Mapping[str, Any], request: ProtocolRequest) -> ProtocolE
         "event_id": payload.get("eid"),
         "timestamp": happened,
         "user_id": payload.get("uid"),
-        "anonymous_id": payload.get("duid") or payload.get("nuid") or payload.get("tnuid"),
-        "ip": payload.get("ip"),
+        "anonymous_id": next(filter(None, map(payload.get, _DEVICE_IDS)), None) or _device_of(session),
+        "ip": "0" if _ANONYMOUS_HEADER in request.headers else payload.get("ip"),
         "properties": campaign_values_of_url(payload.get("url")) | own | drop_none(known),
         "context": drop_none(
             {
                 "library": {"name": "snowplow", "version": payload.get("tv") or "0"},
-                "session_id": payload.get("sid"),
+                "session_id": payload.get("sid") or session.get("sessionId"),
                 "locale": payload.get("lang"),
                 "userAgent": payload.get("ua"),
             }
@@ -151,6 +158,12 @@ def map_event(payload: Mapping[str, Any], request: ProtocolRequest) -> ProtocolE
     }
     unread = [field for field in payload if field not in _READ and field not in _TRANSPORT]
     return ProtocolEvent(drop_none(body), unread, text_field(payload, "aid"))
+
+
+def _device_of(session: Mapping[str, Any]) -> str | None:
+    """Returns the id of the device of an app; None for the zeros that it sends without consent."""
+    device = text_field(session, "userId")
+    return device if device and device.strip("0-") else None
 
 
 def _name_and_properties(

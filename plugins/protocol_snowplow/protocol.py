@@ -38,13 +38,13 @@ class SnowplowProtocol:
 
     def find_key(self, request: ProtocolRequest) -> str | None:
         """Returns the application id of the first event."""
-        return next(
-            (key for one in _list_payloads(request) if (key := text_field(json_object(one), "aid"))), None
-        )
+        return request.first_key(text_field(json_object(one), "aid") for one in _list_payloads(request))
 
     def read_events(self, request: ProtocolRequest) -> Sequence[ProtocolEvent]:
         """Returns one event for each payload."""
-        return [map_event(json_object(payload), request) for payload in _list_payloads(request)]
+        payloads = _list_payloads(request)
+        request.require_event_count(payloads)
+        return [map_event(json_object(payload), request) for payload in payloads]
 
     def respond(self, request: ProtocolRequest, outcome: ProtocolOutcome) -> ProtocolResponse:
         """Returns ``ok``, or a GIF; trackers send nothing again after 400, 401, 403, 413 and 422."""

@@ -48,7 +48,7 @@ def map_event(call: Mapping[str, Any], website: str | None) -> ProtocolEvent:
         "title": payload.get("title"),
         "referrer": payload.get("referrer"),
         "tag": payload.get("tag"),
-        "value": data.get("revenue"),
+        "value": None if is_identify else data.get("revenue"),
         **screen_size_properties(payload.get("screen")),
     }
     body = {
