@@ -28,6 +28,7 @@ from plugins.events_sql.schema.tables import IdNumber
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import NamedSubquery, SqlType, compiled_source, declare_parameter
 from plugins.events_sql.sql.conditions import Expression
+from plugins.events_sql.sql.largest_remainder import part_by_largest_remainder
 from plugins.events_sql.sql.time_buckets import microseconds
 from service_core.plugin import Column, ColumnOwner, CreditRule, QueryScope, TimeRange, Weighting
 
@@ -213,7 +214,10 @@ def _split_credit_over_touches(ranked_touches: NamedSubquery, rule: _CreditSplit
     )
     return floors.with_columns(
         "shared",
-        *(_credit_by_largest_remainder(floors.c, name).label(f"part_{name}") for name in _SPLIT_COLUMNS),
+        *(
+            part_by_largest_remainder(floors.c, name, floors.c.unit).label(f"part_{name}")
+            for name in _SPLIT_COLUMNS
+        ),
     )
 
 
@@ -242,13 +246,3 @@ def _remainder(columns: Any, credit_column: str, rule: _CreditSplit) -> Expressi
         quota = _exact_credit(columns, credit_column, rule)
         return fn.Rounded(quota - sa.func.floor(quota))
     return sa.func.mod(fn.WideInteger(columns[credit_column]) * columns.weight, columns.whole)
-
-
-def _credit_by_largest_remainder(columns: Any, credit_column: str) -> Expression:
-    """Returns the rounded-down part, plus one for the largest remainders until nothing is left over."""
-    floor = columns[f"floor_{credit_column}"]
-    left = columns[credit_column] - sa.func.sum(floor).over(partition_by=columns.unit)
-    rank = sa.func.row_number().over(
-        partition_by=columns.unit, order_by=(columns[f"rest_{credit_column}"].desc(), columns.place)
-    )
-    return sa.cast(floor, sa.BigInteger) + sa.case((rank <= left, 1), else_=0)

@@ -11,6 +11,7 @@ from plugins.events_sql.relations.relation_rows import RelationRows, require_col
 from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.conditions import Expression
+from plugins.events_sql.sql.largest_remainder import part_by_largest_remainder
 from service_core.plugin import (
     CHARGE_COLUMNS,
     MAX_ITEM_WEIGHT,
@@ -19,7 +20,11 @@ from service_core.plugin import (
     line_item_lists,
 )
 
-_AMOUNT_COLUMNS: Final = ("amount", *CHARGE_COLUMNS)
+_SPLIT_COLUMNS: Final = frozenset(
+    name for base in ("amount", *CHARGE_COLUMNS) for name in (base, f"{CONVERTED_PREFIX}{base}")
+)
+"""Amounts that are split over the items, in the currency of the payment and in that of the scope."""
+
 _EQUAL_WEIGHT: Final = sa.literal_column("1", sa.BigInteger)
 
 
@@ -76,26 +81,13 @@ def _weighted_parts(lines: sa.Subquery) -> sa.Subquery:
     kept = [column.name for column in lines.c if column.name != "line"]
     texts = _with_item_texts(lines, kept).c
     weighed = _with_weight_candidates(texts, kept)
-    parts = _with_weight(weighed, kept)
-    c = parts.c
-    placed = sa.select(
-        *(c[name] for name in (*kept, "product", "weight")),
-        sa.func.sum(c.weight)
-        .over(partition_by=c.seq, order_by=(c["product"].asc().nulls_last(), c.weight), rows=(None, 0))
-        .label("up_to"),
-        sa.func.sum(c.weight).over(partition_by=c.seq).label("total"),
-        sa.func.row_number()
-        .over(partition_by=c.seq, order_by=(c.weight.desc(), c["product"].asc().nulls_last()))
-        .label("place"),
-    ).subquery("placed_parts")
-    amounts = {name for base in _AMOUNT_COLUMNS for name in (base, f"{CONVERTED_PREFIX}{base}")}
+    placed = _with_places(_with_weight(weighed, kept), kept)
+    floors = _with_floors(placed, [name for name in kept if name in _SPLIT_COLUMNS])
+    c = floors.c
     return sa.select(
-        *(
-            _part_of_amount(placed.c[name], placed.c).label(name) if name in amounts else placed.c[name]
-            for name in kept
-        ),
-        placed.c["product"],
-        (placed.c.place == 1).label("is_main_part"),
+        *(_part_of_amount(c, name).label(name) if name in _SPLIT_COLUMNS else c[name] for name in kept),
+        c["product"],
+        (c.weight_place == 1).label("is_main_part"),
     ).subquery("ledger_parts")
 
 
@@ -145,13 +137,40 @@ def _with_weight(candidates: sa.Subquery, kept: list[str]) -> sa.Subquery:
     ).subquery("weighted_items")
 
 
-def _part_of_amount(amount: Expression, c: Any) -> Expression:
-    """Returns what an item adds to the part of the items up to it, so that all parts add up to the amount."""
+def _with_places(parts: sa.Subquery, kept: list[str]) -> sa.Subquery:
+    """Returns the items with their place by product and by weight, and the weight of all items of the payment."""
+    c, by_product = parts.c, parts.c["product"].asc().nulls_last()
 
-    def share(up_to: Expression) -> Expression:
-        return fn.WideIntegerDivide(fn.WideInteger(amount) * fn.WideInteger(up_to), fn.WideInteger(c.total))
+    def place(*order: Expression) -> Expression:
+        return sa.func.row_number().over(partition_by=c.seq, order_by=order)
 
-    return sa.cast(share(c.up_to) - share(c.up_to - c.weight), sa.BigInteger)
+    return sa.select(
+        *(c[name] for name in (*kept, "product", "weight")),
+        place(by_product, c.weight).label("place"),
+        place(c.weight.desc(), by_product).label("weight_place"),
+        sa.func.sum(c.weight).over(partition_by=c.seq).label("total"),
+    ).subquery("placed_parts")
+
+
+def _with_floors(parts: sa.Subquery, amount_columns: list[str]) -> sa.Subquery:
+    """Returns the items with the absolute amounts of the payment, and what `part_by_largest_remainder` reads."""
+    c = parts.c
+
+    def exact(name: str) -> Expression:
+        return fn.WideInteger(sa.func.abs(c[name])) * fn.WideInteger(c.weight)
+
+    return sa.select(
+        *c,
+        *(sa.func.abs(c[name]).label(f"size_{name}") for name in amount_columns),
+        *(fn.WideIntegerDivide(exact(name), c.total).label(f"floor_size_{name}") for name in amount_columns),
+        *(sa.func.mod(exact(name), c.total).label(f"rest_size_{name}") for name in amount_columns),
+    ).subquery("floors")
+
+
+def _part_of_amount(c: Any, name: str) -> Expression:
+    """Returns the part of an amount that is the item's; all parts add up to the amount."""
+    part = part_by_largest_remainder(c, f"size_{name}", c.seq)
+    return sa.case((c[name] < 0, -part), else_=part)
 
 
 def _millionths(number: Expression) -> Expression:

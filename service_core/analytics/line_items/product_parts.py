@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, pairwise
 from typing import Any, Final, NamedTuple
 
 from service_core.analytics.line_items.line_item_lists import (
@@ -15,6 +14,7 @@ from service_core.analytics.line_items.line_item_lists import (
 )
 from service_core.analytics.measures import Aggregation, Column, Relation
 from service_core.analytics.ports import AggregateQuery
+from service_core.kernel.money import allocate_by_largest_remainder
 
 MAX_ITEM_WEIGHT: Final = 10**15
 """The greatest weight of an item, in millionths."""
@@ -64,12 +64,10 @@ def main_part_index(parts: Sequence[ProductPart]) -> int:
 
 
 def split_amount_by_weight(amount: int | None, parts: Sequence[ProductPart]) -> list[int | None]:
-    """Returns the part of an amount for each item: whole minor units that add up to the amount."""
+    """Returns the part of an amount for each item by largest remainder, ties to the earlier item; the parts add up to it."""
     if amount is None:
         return [None for _ in parts]
-    ends = [0, *accumulate(part.weight for part in parts)]
-    shares = [amount * end // ends[-1] for end in ends]
-    return [after - before for before, after in pairwise(shares)]
+    return [*allocate_by_largest_remainder(amount, [part.weight for part in parts])]
 
 
 def _product_of_item(item: Mapping[str, Any]) -> str | None:

@@ -184,11 +184,24 @@ class PaymentOrigins(EventStoreKit):
         await store.append(builder.events)
         scope = builder.query_scope(SPAN)
         by_product = await measure_by_columns(store, scope, REVENUE, PRODUCT)
-        assert by_product == {"mug": 857 + 80, "tea": 143 + 21, None: 70}
+        assert by_product == {"mug": 857 + 81, "tea": 143 + 20, None: 70}
         assert await measure_by_columns(store, scope, REFUNDS, PRODUCT) == {"tea": 200}
         assert await measure_by_columns(store, scope, _SUMS[0], PRODUCT) == {"mug": 2, None: 1}
         mugs = REVENUE.with_conditions(Predicate(PRODUCT, value="mug"))
-        assert (await store.aggregate(AggregateQuery(scope, (REVENUE, mugs)))).rows == [(1171, 937)]
+        assert (await store.aggregate(AggregateQuery(scope, (REVENUE, mugs)))).rows == [(1171, 938)]
+
+    async def test_equal_items_share_an_amount_by_largest_remainder(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Of equal parts the first by product is rounded up; a refund is split as its order is."""
+        order = {"visitor": "A1", "order_id": "O1", "session": "s1"}
+        items = [{"sku": sku} for sku in ("c", "b", "a")]
+        builder.add_event("purchase", at="2026-03-02", revenue=10_000, event_data={"items": items}, **order)
+        builder.add_event("refund", at="2026-03-03", revenue=-500, **order)
+        await store.append(builder.events)
+        scope = builder.query_scope(SPAN)
+        assert await measure_by_columns(store, scope, REVENUE, PRODUCT) == {"a": 3334, "b": 3333, "c": 3333}
+        assert await measure_by_columns(store, scope, REFUNDS, PRODUCT) == {"a": 167, "b": 167, "c": 166}
 
     @on_random_datasets
     @given(random_datasets())
