@@ -1,7 +1,7 @@
 """Runs awaitables concurrently and leaves none running when one fails."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar, overload
 
 _A = TypeVar("_A")
@@ -52,3 +52,17 @@ async def gather_or_cancel(*awaitables: Awaitable[Any]) -> tuple[Any, ...]:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
+
+
+async def gather_at_most(limit: int, reads: Iterable[Callable[[], Awaitable[_A]]]) -> tuple[_A, ...]:
+    """Returns the results of the reads, in their order, with at most ``limit`` of them running at the same time.
+
+    When one raises, those that run are cancelled and awaited, and no other begins.
+    """
+    permits = asyncio.Semaphore(limit)
+
+    async def run(read: Callable[[], Awaitable[_A]]) -> _A:
+        async with permits:
+            return await read()
+
+    return await gather_or_cancel(*(run(read) for read in reads))

@@ -1,10 +1,11 @@
 """What is asked together ends together."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
-from service_core.kernel.async_gather import gather_or_cancel
+from service_core.kernel.async_gather import gather_at_most, gather_or_cancel
 
 
 async def value_after_event(event, value):
@@ -60,3 +61,18 @@ async def test_cancelled_caller_cancels_all_tasks(endless_awaitable):
     with pytest.raises(asyncio.CancelledError):
         await asking
     assert ended == ["given up"] * 2
+
+
+async def test_at_most_the_limit_runs_at_the_same_time():
+    running, most = set(), 0
+
+    async def read(number):
+        nonlocal most
+        running.add(number)
+        most = max(most, len(running))
+        await asyncio.sleep(0)
+        running.discard(number)
+        return number
+
+    assert await gather_at_most(3, (partial(read, number) for number in range(7))) == tuple(range(7))
+    assert most == 3

@@ -22,7 +22,7 @@ from service_core.analytics.ports import QueryScope
 from service_core.analytics.query.breakdown import (
     Breakdown,
     BreakdownGroup,
-    read_groups_in_turn,
+    read_groups,
     resolve_breakdown,
 )
 from service_core.analytics.query.metric_queries import MetricQueries
@@ -102,7 +102,7 @@ class CohortRead:
         groups = self.breakdown.list_groups(values, with_other=self.request.other)
         return [
             CohortGroup(group, persons, build_periods_of_non_empty_cohorts(result, self.periods))
-            for group, result in await read_groups_in_turn(groups, self._read_group)
+            for group, result in await read_groups(groups, self._read_group)
             if (persons := sum(result.sizes.values()))
         ]
 

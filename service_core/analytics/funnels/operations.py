@@ -29,7 +29,7 @@ from service_core.analytics.query.breakdown import (
     Breakdown,
     BreakdownGroup,
     BreakdownQuery,
-    read_groups_in_turn,
+    read_groups,
     resolve_breakdown,
 )
 from service_core.analytics.query.metric_queries import MetricQueries
@@ -195,10 +195,10 @@ async def _read_non_empty_groups(
         scope = replace(plan.scope, filters=(*plan.scope.filters, group.condition))
         return await reader.read_funnel(replace(plan, scope=scope))
 
-    read_groups = await read_groups_in_turn(breakdown.list_groups(values, with_other=query.other), read)
+    groups_with_results = await read_groups(breakdown.list_groups(values, with_other=query.other), read)
     groups = [
         FunnelGroup(value=group.label, is_other=group.is_other, **_counts_and_rates(query.steps, result))
-        for group, result in read_groups
+        for group, result in groups_with_results
         if result.steps[0].count
     ]
     return sorted(groups, key=lambda group: (group.is_other, -group.steps[0].count))
