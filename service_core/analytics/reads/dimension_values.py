@@ -42,6 +42,9 @@ _COUNTING_METRICS: Final = {
 _SOLD_OR_SUBSCRIBED: Final = "product"
 """The dimension whose values are those of orders and of subscriptions; both count."""
 
+_CUSTOMERS: Final = "customers"
+"""The metric that counts products of orders. Orders count at their largest item alone, so other products would be missing."""
+
 
 class DimensionValuesQuery(RangeQuery):
     """Parameters of `GET /dimension-values`; the default range is the last 90 days."""
@@ -73,7 +76,7 @@ class DimensionValue(ResponseModel):
     value: str
     label: str
     count: int = Field(
-        description="Visitors; events for custom properties, orders for dimensions of money, active subscriptions for plans, both for products, rows of spend for ads."
+        description="Visitors; events for custom properties, orders for dimensions of money, active subscriptions for plans, these and customers for products, rows of spend for ads."
     )
 
 
@@ -137,7 +140,7 @@ def counting_metric_or_empty(dimension: Dimension) -> tuple[str, ...]:
     if is_property_dimension(dimension.id):
         return ("events",)
     if dimension.id == _SOLD_OR_SUBSCRIBED:
-        return (_COUNTING_METRICS[Relation.PAYMENTS], _COUNTING_METRICS[Relation.SUBSCRIPTIONS])
+        return (_CUSTOMERS, _COUNTING_METRICS[Relation.SUBSCRIPTIONS])
     ids = (id_ for relation, id_ in _COUNTING_METRICS.items() if relation in dimension.columns)
     return tuple(ids)[:1]
 

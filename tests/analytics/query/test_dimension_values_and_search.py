@@ -67,6 +67,18 @@ async def test_values_of_a_property_are_counted_by_events(query_client, list_val
     assert [(each["value"], each["count"]) for each in values][1:] == [("Team", 2), ("5", 1), ("pro", 1)]
 
 
+async def test_products_are_counted_by_customers_also_where_another_item_is_larger(query_client, list_values):
+    items = [{"sku": "bag", "price": 90}, {"sku": "strap", "price": 5}]
+    for visitor, sold in (("V7", items), ("V8", items[:1])):
+        event = query_client.story.add_event(
+            "purchase", at="2026-07-02", visitor=visitor, revenue=9500, event_data={"items": sold}
+        )
+        await query_client.store.append([event])
+    values = (await list_values(dimension="product"))["values"]
+    counts = {each["value"]: each["count"] for each in values}
+    assert (counts["bag"], counts["strap"]) == (2, 1)
+
+
 async def test_values_are_searched_whatever_the_case(list_values):
     assert [each["value"] for each in (await list_values(dimension="utm_source", q="GOO"))["values"]] == [
         "google"
