@@ -95,11 +95,11 @@ class Rollback:
                 hint="Set until, and roll back in several steps.",
             )
         visible = await visible_entries(entries, self._caller, self._types, self._transaction)
-        ids = {entry.id for entry in visible}
+        cancelled = _undos_that_cancel_out(visible)
         transient = await self._created_and_deleted_by_actor_alone(visible)
         for entry in visible:
             self._list_effects(entry)
-            if entry.undo_of not in ids and entry.resource.id not in transient:
+            if entry.id not in cancelled and entry.resource.id not in transient:
                 await self._take_back_if_in_force(entry.id)
         return self.result
 
@@ -150,15 +150,13 @@ class Rollback:
         # A conflict must show before anything is written: some stores cannot go on in a failed transaction.
         await self._executor.preview_in_transaction(self._caller, self._transaction, change)
         if change.new is None and change.prior is not None:
-            children = await list_dependents(
-                change.prior, self._types, self._transaction.resources, self._caller.now
-            )
-            users = await self._others_that_use(children, change.prior)
+            descendants = await self._list_descendants_parents_first(change.prior)
+            users = await self._others_that_use(descendants, change.prior)
             if users is not None:
                 self._leave_alone(entry, "in_use", users)
                 return
-            for child in children:
-                await self._apply(self._removal_of_child(child))
+            for descendant in reversed(descendants):
+                await self._apply(self._removal_of_descendant(descendant))
         await self._apply(change)
 
     async def _apply(self, change: Change) -> None:
@@ -166,11 +164,22 @@ class Rollback:
         self.result.changes.append(change)
         self.result.envelopes.append(envelope)
 
-    def _removal_of_child(self, child: Resource) -> Change:
-        retire = self._types[child.resource_type].retire
+    async def _list_descendants_parents_first(self, record: Resource) -> list[Resource]:
+        """Returns the records that mention a record, those that mention these, and so on."""
+        listed = [record]
+        for parent in listed:  # grows by the dependents of each
+            dependents = await list_dependents(
+                parent, self._types, self._transaction.resources, self._caller.now
+            )
+            known = {each.id for each in listed}
+            listed += [each for each in dependents if each.id not in known]
+        return listed[1:]
+
+    def _removal_of_descendant(self, record: Resource) -> Change:
+        retire = self._types[record.resource_type].retire
         if retire is None:
-            return Change(Action.DELETE, child, None)
-        return Change(Action.REVOKE, child, retire(child, self._caller.now))
+            return Change(Action.DELETE, record, None)
+        return Change(Action.REVOKE, record, retire(record, self._caller.now))
 
     async def _others_that_use(
         self, dependents: Sequence[Resource], parent: Resource
@@ -234,6 +243,29 @@ class Rollback:
             effects=entry.effects,
         )
         self.result.outside_effects += list_outside_effects(diff, resource_type, entry.id)
+
+
+def _undos_that_cancel_out(newest_first: Sequence[AuditEntry]) -> set[UUID]:
+    """Returns the ids of undos that stay, because the actor made the undone change too.
+
+    An undo does not stay if, between the two, the actor restored the record that another had deleted: the record is
+    deleted again only with the values it had then.
+    """
+    positions = {entry.id: position for position, entry in enumerate(newest_first)}
+    restorations = [
+        (position, entry.resource.id)
+        for position, entry in enumerate(newest_first)
+        if entry.undo_of is not None and entry.undo_of not in positions and entry.prior_state is None
+    ]
+    return {
+        undo.id
+        for undo in newest_first
+        if undo.undo_of in positions
+        and not any(
+            id_ == undo.resource.id and positions[undo.id] < position < positions[undo.undo_of]
+            for position, id_ in restorations
+        )
+    }
 
 
 def _share_fields(entry: AuditEntry, other: AuditEntry) -> bool:

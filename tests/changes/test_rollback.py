@@ -114,6 +114,36 @@ async def test_rollback_keeps_a_creation_that_others_use(api_client):
     assert len(await api_client.notes()) == 2
 
 
+async def test_rollback_keeps_a_creation_whose_dependents_others_use(api_client):
+    bot = another_key(api_client)
+    parent = await bot.create("Parent")
+    child = await bot.create("Child", of=parent.data["id"])
+    api_client.caller = replace(api_client.caller, now=bot.caller.now)
+    await api_client.create("Grandchild", of=child.data["id"])
+    answer = await roll_back(api_client, bot)
+    assert [(left.resource.label, left.reason) for left in answer.left_alone] == [
+        ("Child", "in_use"),
+        ("Parent", "in_use"),
+    ]
+    assert len(await api_client.notes()) == 3
+
+
+async def test_rollback_deletes_again_what_the_actor_restored_and_changed_back(api_client):
+    made = await api_client.create("Plan", "draft")
+    bot = another_key(api_client)
+    changed = await bot.update(made.data["id"], text="bot")
+    api_client.caller = replace(api_client.caller, now=bot.caller.now)
+    deleted = await api_client.delete(made.data["id"])
+    bot.caller = replace(bot.caller, now=api_client.caller.now)
+    await bot.undo(deleted.audit_id)
+    await bot.undo(changed.audit_id)
+    answer = await roll_back(bot, bot)
+    assert await api_client.notes() == []
+    assert [(left.audit_id, left.reason, left.changed_by[0].id) for left in answer.left_alone] == [
+        (changed.audit_id, "changed_since", api_client.caller.credential.id)
+    ]
+
+
 async def test_rollback_of_an_undo_puts_the_undone_change_in_force_again(api_client):
     made = await api_client.create("Plan", "draft")
     changed = await api_client.update(made.data["id"], text="final")
