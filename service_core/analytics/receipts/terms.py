@@ -1,5 +1,6 @@
 """Reads the records of the terms of a metric by the same queries that compute its value, grouped by record."""
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -105,16 +106,24 @@ class TermReader:
     async def _read_term(self, name: str, base: Aggregation, source_query: SourceQuery | None) -> TermRecords:
         if source_query is None:
             return TermRecords(name, base, (), (), Decimal(0), None)
-        fields = columns_of_records(base)
-        aggregation = source_query.aggregation_by_base[base]
         result = await source_query.source.aggregate(self._record_query(base, source_query))
         if result.total_rows > MAX_RECORDS:
             raise BadRequest(
                 f"More than {MAX_RECORDS:,} records count",
                 "too_many_rows",
                 field="key",
-                hint="Open a cell with fewer records: a shorter range, a bucket or a filter.",
+                hint="Open a cell with fewer records: a shorter range, or a filter.",
             )
+        # Tens of thousands of records take seconds, in which other requests go on.
+        return await asyncio.to_thread(
+            self._list_records_in_canonical_order, name, base, source_query, result
+        )
+
+    def _list_records_in_canonical_order(
+        self, name: str, base: Aggregation, source_query: SourceQuery, result: AggregateResult
+    ) -> TermRecords:
+        fields = columns_of_records(base)
+        aggregation = source_query.aggregation_by_base[base]
         decimals = contribution_decimals(base, self.caller.workspace.currency)
         listed = [
             (values, _exact_contribution(contribution, decimals))
