@@ -145,6 +145,14 @@ class _Resources(_InTransaction):
         await self._release_keys(record)
         await self._connection.run_sync(skip_open_postbacks_of_rule, record.id, now)
 
+    async def purge_created_until(
+        self, model: type[Resource], until: datetime, *, field_filters: Mapping[str, str]
+    ) -> None:
+        own = matches(RESOURCES, workspace_id=self._workspace_id, type=model.resource_type)
+        wanted = (RESOURCES.c.state[name].as_string() == text for name, text in field_filters.items())
+        old = RESOURCES.c.created_at <= until
+        await self._connection.execute(sa.delete(RESOURCES).where(own, old, *wanted))
+
     async def is_key_in_use(self, key: str) -> bool:
         query = sa.select(sa.literal(1)).where(RESOURCE_KEYS.c.key == key)
         return (await self._connection.execute(query)).first() is not None

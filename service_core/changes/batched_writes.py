@@ -15,7 +15,7 @@ from service_core.changes.change_executor import ChangeExecutor, ChangePlanner
 from service_core.changes.envelope import Envelope
 from service_core.changes.models import Change
 from service_core.changes.ports import ResourceRepository, Transaction
-from service_core.changes.resource import Resource
+from service_core.changes.resource import Resource, State
 from service_core.kernel.errors import ApiError, BadRequest, NotFound
 from service_core.kernel.operations import HandlerResponse, Operation, RateLimitClass, Scope
 from service_core.kernel.request_parsing import parse_body_strictly, parse_query_parameters_leniently
@@ -24,6 +24,9 @@ from service_core.kernel.timestamps import format_timestamp
 
 _V1: Final = "/v1"
 _REFERENCE: Final = re.compile(r"\$changes\[(\d+)\]\.id")
+_SECRET_FIELDS: Final = frozenset({"credentials", "password"})
+"""Fields of a record in a request that a plan must not have, because plans are stored."""
+
 _Record = TypeVar("_Record", bound=Resource)
 
 
@@ -91,6 +94,8 @@ class AppliedWrite:
 class BatchExecutor(ChangeExecutor):
     """Applies changes within a transaction that is open already, and keeps them.
 
+    It lists no warnings: they read events, and the transaction holds the write lock meanwhile.
+
     Args:
         executor: of the deployment.
         transaction: of the batch.
@@ -116,6 +121,16 @@ class BatchExecutor(ChangeExecutor):
         envelope = await self.apply_in_transaction(caller, self._transaction, change)
         self.writes.append(AppliedWrite(change, preview, envelope))
         return HandlerResponse(envelope, 200)
+
+    async def list_warnings(
+        self,
+        caller: Caller,  # noqa: ARG002 - as `ChangeExecutor.list_warnings`
+        change: Change,  # noqa: ARG002 - likewise
+        *,
+        dry_run: bool,  # noqa: ARG002 - likewise
+    ) -> Sequence[State]:
+        """Returns no warnings."""
+        return ()
 
 
 class _RecordingResources:
@@ -183,6 +198,7 @@ async def _apply_write(
     if operation.query is not None:
         arguments["query"] = parse_query_parameters_leniently(operation.query, [])
     if operation.body is not None:
+        _refuse_secrets(request.body)
         body = {**request.body, "dry_run": False}
         arguments["body"] = parse_body_strictly(operation.body, json.dumps(body).encode(), body)
     if operation.path_model is not None:
@@ -193,6 +209,17 @@ async def _apply_write(
     result = await operation.handler(**arguments)
     answer: Envelope = result.body if isinstance(result, HandlerResponse) else result
     return answer
+
+
+def _refuse_secrets(body: Mapping[str, Any]) -> None:
+    for record in body.values():
+        if isinstance(record, Mapping) and any(record.get(name) for name in _SECRET_FIELDS):
+            raise BadRequest(
+                "A plan is stored, so that no write of it can have credentials or a password",
+                "invalid_parameter",
+                field="changes",
+                hint="Send this write by itself.",
+            )
 
 
 def _with_ids(request: WriteRequest, created: Sequence[str]) -> WriteRequest:

@@ -1,8 +1,9 @@
 """Executes changes: plan, dry run or apply, audit entry, idempotency record, response."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 from uuid import UUID
 
 from pydantic import BaseModel
@@ -34,6 +35,23 @@ ChangePlanner = Callable[[Transaction], Awaitable[Change]]
 """Reads what it needs and returns the change; raises an `ApiError` if a rule forbids it. It writes nothing."""
 
 Answer = TypeVar("Answer", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchOutcome(Generic[Answer]):
+    """What a batch of changes did.
+
+    Attributes:
+        answer: the answer to the request.
+        changes: those that were applied.
+        replayed_answer: what a retry with the same ``Idempotency-Key`` gets, without secrets that are shown once;
+            None for the answer itself.
+    """
+
+    answer: Answer
+    changes: Sequence[Change]
+    replayed_answer: Answer | None = None
+
 
 REPLAY_HEADERS: Final[Mapping[str, str]] = {"Idempotent-Replay": "true"}
 
@@ -127,7 +145,7 @@ class ChangeExecutor:
         self,
         caller: Caller,
         answer: type[Answer],
-        run_batch: Callable[[Transaction], Awaitable[tuple[Answer, Sequence[Change]]]],
+        run_batch: Callable[[Transaction], Awaitable[BatchOutcome[Answer]]],
         *,
         dry_run: bool,
     ) -> HandlerResponse[Answer]:
@@ -136,7 +154,7 @@ class ChangeExecutor:
         Args:
             caller: the workspace and the actor of the changes.
             answer: model of the answer, to replay it.
-            run_batch: applies the changes by `apply_in_transaction` and returns the answer with them.
+            run_batch: applies the changes by `apply_in_transaction` and returns what they did.
             dry_run: whether nothing is kept.
 
         Raises:
@@ -155,7 +173,7 @@ class ChangeExecutor:
         self,
         caller: Caller,
         answer: type[Answer],
-        run_batch: Callable[[Transaction], Awaitable[tuple[Answer, Sequence[Change]]]],
+        run_batch: Callable[[Transaction], Awaitable[BatchOutcome[Answer]]],
         digest: str | None,
         *,
         dry_run: bool,
@@ -166,13 +184,14 @@ class ChangeExecutor:
             )
             if stored is not None:
                 return HandlerResponse(answer.model_validate(stored), 200, REPLAY_HEADERS)
-            result, changes = await run_batch(transaction)
+            outcome = await run_batch(transaction)
             if dry_run:
-                raise _BatchRolledBack(result)
-            await _save_answer_if_idempotent(transaction, caller, digest, result)
-            for change in changes:
+                raise _BatchRolledBack(outcome.answer)
+            replayed_answer = outcome.replayed_answer or outcome.answer
+            await _save_answer_if_idempotent(transaction, caller, digest, replayed_answer)
+            for change in outcome.changes:
                 await self.update_copies(transaction, change)
-        return HandlerResponse(result, 200)
+        return HandlerResponse(outcome.answer, 200)
 
     async def apply_in_transaction(
         self, caller: Caller, transaction: Transaction, change: Change
@@ -194,6 +213,11 @@ class ChangeExecutor:
             )
         await _add_audit_entry_and_mark_undone(transaction, caller, change, envelope, audit_id)
         return envelope
+
+    async def list_warnings(self, caller: Caller, change: Change, *, dry_run: bool) -> Sequence[State]:
+        """Returns effects that warn of what the new state of a change may have got wrong."""
+        new = change.new_state_without_hidden_fields(dry_run=dry_run)
+        return () if change.is_empty else await self._type_of(change).warnings(caller, new)
 
     async def update_copies(self, transaction: Transaction, change: Change) -> None:
         """Updates copies of a changed record elsewhere, such as the cache of redirects."""
@@ -222,7 +246,7 @@ class ChangeExecutor:
             prior, new = change.public_states(dry_run=dry_run)
             effects = [
                 *await resource_type.effects(records, prior, new),
-                *await resource_type.warnings(caller, new),
+                *await self.list_warnings(caller, change, dry_run=dry_run),
             ]
         return Envelope.from_change(
             change,

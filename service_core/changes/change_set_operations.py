@@ -8,19 +8,22 @@ from pydantic import BaseModel, Field
 
 from service_core.access.models import Caller
 from service_core.access.scopes import require_scope
+from service_core.changes.audit_visibility import visible_entries
 from service_core.changes.batched_writes import (
+    AppliedWrite,
     BatchExecutor,
     WriteRequest,
     WriteRoutes,
     apply_writes_in_transaction,
 )
-from service_core.changes.change_executor import ChangeExecutor, is_dry_run
+from service_core.changes.change_executor import BatchOutcome, ChangeExecutor, is_dry_run
 from service_core.changes.change_sets import (
     ChangeSet,
     ChangeSetStatus,
     check_plan_token,
     digest_plan,
     new_change_set,
+    save_plan_and_delete_expired,
     save_status,
 )
 from service_core.changes.envelope import Envelope
@@ -31,7 +34,7 @@ from service_core.changes.record_plans import get_or_404
 from service_core.changes.resource import MillisecondDatetime
 from service_core.changes.reversal import list_dependents, plan_inverse
 from service_core.changes.schemas import DryRunBody
-from service_core.kernel.errors import Conflict, NotFound
+from service_core.kernel.errors import BadRequest, Conflict, NotFound, Unprocessable
 from service_core.kernel.ids import new_token
 from service_core.kernel.operations import ANY_SCOPE, HandlerResponse, RateLimitClass, operation
 from service_core.kernel.schemas import BodyModel, ResponseModel
@@ -95,13 +98,14 @@ async def plan_change_set(
     """
     token = new_token()
 
-    async def plan_all(transaction: Transaction) -> tuple[PlannedChangeSet, Sequence[Change]]:
+    async def plan_all(transaction: Transaction) -> BatchOutcome[PlannedChangeSet]:
         batch = BatchExecutor(executor, transaction)
         await apply_writes_in_transaction(caller, batch, routes, body.changes)
         change_set = new_change_set(
             caller, body.changes, body.note, token=token, plan_digest=digest_plan(batch)
         )
-        planned.append(change_set)
+        planned[:] = [change_set]
+        writes[:] = batch.writes
         answer = PlannedChangeSet(
             id=change_set.id,
             changes=[
@@ -113,17 +117,18 @@ async def plan_change_set(
                 )
                 for write in batch.writes
             ],
-            effects=[effect for write in batch.writes for effect in write.preview.diff.effects],
+            effects=[],
             plan_token=token,
             expires_at=change_set.plan_expires_at,
         )
-        return answer, ()
+        return BatchOutcome(answer, ())
 
     planned: list[ChangeSet] = []
+    writes: list[AppliedWrite] = []
     response = await executor.preview_or_apply_batch(caller, PlannedChangeSet, plan_all, dry_run=True)
     async with executor.transactions.write(caller.workspace.id) as transaction:
-        await transaction.resources.save(planned[0])
-    return response.body
+        await save_plan_and_delete_expired(transaction, planned[0], caller.now)
+    return await _add_warnings_and_list_effects(response.body, caller, executor, writes)
 
 
 @operation(
@@ -149,20 +154,20 @@ async def apply_change_set(
     """
     dry_run = is_dry_run(caller, body.dry_run)
 
-    async def apply_all(transaction: Transaction) -> tuple[ChangeSetResult, Sequence[Change]]:
+    async def apply_all(transaction: Transaction) -> BatchOutcome[ChangeSetResult]:
         change_set = await get_or_404(transaction.resources, ChangeSet, path.changeSetId)
         check_plan_token(change_set, body.plan_token, caller)
         batch = BatchExecutor(executor, transaction)
         requests = [WriteRequest.model_validate(request) for request in change_set.requests]
         try:
             answers = await apply_writes_in_transaction(caller, batch, routes, requests)
-        except (Conflict, NotFound) as refusal:
+        except (BadRequest, Conflict, NotFound, Unprocessable) as refusal:
             raise _plan_outdated() from refusal
         if digest_plan(batch) != change_set.plan_digest:
             raise _plan_outdated()
         audit_ids = [answer.audit_id for answer in answers if answer.audit_id is not None]
         await save_status(transaction, change_set, caller.now, ChangeSetStatus.APPLIED, audit_ids)
-        return _result(change_set, answers, dry_run=dry_run), [write.change for write in batch.writes]
+        return _outcome(change_set, batch, answers, dry_run=dry_run)
 
     return await executor.preview_or_apply_batch(caller, ChangeSetResult, apply_all, dry_run=dry_run)
 
@@ -185,7 +190,7 @@ async def undo_change_set(
     """
     dry_run = is_dry_run(caller, body.dry_run)
 
-    async def undo_all(transaction: Transaction) -> tuple[ChangeSetResult, Sequence[Change]]:
+    async def undo_all(transaction: Transaction) -> BatchOutcome[ChangeSetResult]:
         change_set = await get_or_404(transaction.resources, ChangeSet, path.changeSetId)
         if change_set.status is not ChangeSetStatus.APPLIED:
             is_undone = change_set.status is ChangeSetStatus.UNDONE
@@ -194,7 +199,7 @@ async def undo_change_set(
         answers = [await _undo_entry(caller, batch, audit_id) for audit_id in reversed(change_set.audit_ids)]
         status, audit_ids = ChangeSetStatus.UNDONE, change_set.audit_ids
         await save_status(transaction, change_set, caller.now, status, audit_ids)
-        return _result(change_set, answers, dry_run=dry_run), [write.change for write in batch.writes]
+        return _outcome(change_set, batch, answers, dry_run=dry_run)
 
     return await executor.preview_or_apply_batch(caller, ChangeSetResult, undo_all, dry_run=dry_run)
 
@@ -206,6 +211,8 @@ async def _undo_entry(caller: Caller, batch: BatchExecutor, audit_id: UUID) -> E
         if entry is None or resource_type is None:
             raise NotFound
         require_scope(caller, resource_type.scope)
+        if not await visible_entries([entry], caller, batch.resource_types, transaction):
+            raise NotFound
         if entry.undone_by is not None:
             raise Conflict("A change of this set was undone before", "already_undone")
         change = await plan_inverse(caller, resource_type, entry, transaction)
@@ -226,14 +233,35 @@ def _plan_outdated() -> Conflict:
     )
 
 
-def _result(change_set: ChangeSet, answers: Sequence[Envelope], *, dry_run: bool) -> ChangeSetResult:
-    shown = [
-        answer.model_copy(update={"dry_run": True, "applied": False, "audit_id": None, "data": None})
-        if dry_run
-        else answer
-        for answer in answers
-    ]
-    return ChangeSetResult(id=change_set.id, dry_run=dry_run, applied=not dry_run, changes=shown)
+async def _add_warnings_and_list_effects(
+    planned: PlannedChangeSet, caller: Caller, executor: ChangeExecutor, writes: Sequence[AppliedWrite]
+) -> PlannedChangeSet:
+    """Returns the plan with the warnings of each change, which read events, and with all effects."""
+    changes = []
+    for shown, write in zip(planned.changes, writes, strict=True):
+        warnings = await executor.list_warnings(caller, write.change, dry_run=True)
+        effects = [*shown.diff.effects, *map(dict, warnings)]
+        diff = shown.diff.model_copy(update={"effects": effects})
+        changes.append(shown.model_copy(update={"diff": diff}))
+    all_effects = [effect for shown in changes for effect in shown.diff.effects]
+    return planned.model_copy(update={"changes": changes, "effects": all_effects})
+
+
+def _outcome(
+    change_set: ChangeSet, batch: BatchExecutor, answers: Sequence[Envelope], *, dry_run: bool
+) -> BatchOutcome[ChangeSetResult]:
+    """Returns the result of a batch: of a dry run the previews, for a retry the answers without secrets."""
+
+    def result(envelopes: Sequence[Envelope]) -> ChangeSetResult:
+        return ChangeSetResult(
+            id=change_set.id, dry_run=dry_run, applied=not dry_run, changes=list(envelopes)
+        )
+
+    return BatchOutcome(
+        result([write.preview for write in batch.writes] if dry_run else answers),
+        [write.change for write in batch.writes],
+        result([write.envelope for write in batch.writes]),
+    )
 
 
 OPERATIONS = (plan_change_set, apply_change_set, undo_change_set)

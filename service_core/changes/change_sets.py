@@ -31,7 +31,7 @@ class ChangeSet(Resource):
     """Planned writes, and what became of them. Its name is the note of the requester.
 
     Attributes:
-        requests: the writes as they were planned.
+        requests: the writes as they were planned; empty once they were applied.
         requester_id: the credential that planned them.
         token_digest: SHA-256 of the plan token.
         plan_digest: digest of the plan and the versions it read.
@@ -104,6 +104,16 @@ async def save_status(
     status: ChangeSetStatus,
     audit_ids: Sequence[UUID],
 ) -> None:
-    """Saves what became of a change set."""
-    changed = change_set.with_fields(now, status=status, audit_ids=tuple(audit_ids))
+    """Saves what became of a change set, without its requests: nothing reads them from then on."""
+    changed = change_set.with_fields(now, status=status, audit_ids=tuple(audit_ids), requests=())
     await transaction.resources.save(changed)
+
+
+async def save_plan_and_delete_expired(
+    transaction: Transaction, change_set: ChangeSet, now: datetime
+) -> None:
+    """Saves a planned change set, and deletes the plans of its workspace that have expired."""
+    await transaction.resources.purge_created_until(
+        ChangeSet, now - PLAN_LIFETIME, field_filters={"status": ChangeSetStatus.PLANNED.value}
+    )
+    await transaction.resources.save(change_set)

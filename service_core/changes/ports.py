@@ -43,6 +43,17 @@ class ResourceRepository(RecordReader, Protocol):
     async def remove(self, record: Resource, now: datetime) -> None:
         """Removes a record, its unique keys, and pending messages that depend on it."""
 
+    async def purge_created_until(
+        self, model: type[Resource], until: datetime, *, field_filters: Mapping[str, str]
+    ) -> None:
+        """Deletes records of a type without unique keys for good, so that no undo restores them.
+
+        Args:
+            model: the resource type.
+            until: the newest ``created_at`` to delete.
+            field_filters: field of the state to the text it must equal.
+        """
+
     async def is_key_in_use(self, key: str) -> bool:
         """Returns whether a record of any workspace has this unique key."""
 

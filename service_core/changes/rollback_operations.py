@@ -1,6 +1,5 @@
 """The endpoint that takes back everything an actor changed."""
 
-from collections.abc import Sequence
 from uuid import UUID
 
 from pydantic import Field, model_validator
@@ -8,8 +7,9 @@ from pydantic import Field, model_validator
 from service_core.access.models import Caller
 from service_core.changes.actor import NamedActor
 from service_core.changes.audit_log import AuditFilter
-from service_core.changes.change_executor import ChangeExecutor, is_dry_run
-from service_core.changes.models import Change, Diff
+from service_core.changes.batched_writes import BatchExecutor
+from service_core.changes.change_executor import BatchOutcome, ChangeExecutor, is_dry_run
+from service_core.changes.models import Diff
 from service_core.changes.operations import parse_span_in_workspace_zone
 from service_core.changes.outside_effects import OutsideEffect
 from service_core.changes.ports import Transaction
@@ -80,8 +80,9 @@ async def roll_back_actor(
     audit_filter = _build_audit_filter(body, caller)
     dry_run = is_dry_run(caller, body.dry_run)
 
-    async def run_rollback(transaction: Transaction) -> tuple[RollbackAnswer, Sequence[Change]]:
-        rollback = Rollback(executor, caller, _actor_predicate(body.actor), transaction)
+    async def run_rollback(transaction: Transaction) -> BatchOutcome[RollbackAnswer]:
+        batch = BatchExecutor(executor, transaction)
+        rollback = Rollback(batch, caller, _actor_predicate(body.actor), transaction)
         result = await rollback.take_back_newest_first(audit_filter)
         answer = RollbackAnswer(
             dry_run=dry_run,
@@ -93,7 +94,7 @@ async def roll_back_actor(
             left_alone=result.left_alone,
             outside_effects=result.outside_effects,
         )
-        return answer, result.changes
+        return BatchOutcome(answer, result.changes)
 
     return await executor.preview_or_apply_batch(caller, RollbackAnswer, run_rollback, dry_run=dry_run)
 

@@ -4,7 +4,17 @@ The table of tokens follows the controls of the OWASP AISVS, C9.2: an approval i
 once, and a longer chain of changes needs a new one.
 """
 
+import asyncio
+
 import pytest
+
+from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
+from service_core.analytics.reads.event_name_check import check_event_names
+from service_core.changes.change_sets import ChangeSet, ChangeSetStatus
+from service_core.kernel.operations import Scope
+from service_core.workspace.rules import resource as rules
+from tests.workspace.conftest import NOW
+from tests.workspace.test_rules import MAIN, RULE, connect_platform
 
 LINK = {"link": {"name": "Spring", "destination_url": "https://example.com/a", "slug": "spring"}}
 REPORT = {"report": {"name": "Visitors", "source": "catalog", "metric_id": "visitors", "chart": "number"}}
@@ -128,6 +138,10 @@ async def test_plan_is_outdated_once_a_slug_is_taken_or_a_report_is_gone(workspa
     planned = await plan(workspace_api, [create("/links", LINK)])
     await workspace_api.link(slug="spring")
     assert (await apply(workspace_api, planned)).json["code"] == "plan_outdated"
+    report_id = (await workspace_api.ask("POST", "/reports", REPORT)).json["data"]["id"]
+    planned = await plan(workspace_api, [share_link(report_id)])
+    await workspace_api.ask("DELETE", f"/reports/{report_id}")
+    assert (await apply(workspace_api, planned)).json["code"] == "plan_outdated"
 
 
 async def test_undo_of_a_set_keeps_what_was_changed_or_built_on_later(workspace_api):
@@ -147,3 +161,91 @@ async def test_retry_of_an_apply_gets_the_first_answer(workspace_api):
     second = await workspace_api.ask("POST", path, body, once="a")
     assert (first.status, second.bytes) == (200, first.bytes)
     assert len(await workspace_api.links()) == 1
+
+
+async def list_stored_sets(api):
+    """Returns the stored change sets of the workspace, oldest first."""
+    transactions = api.service.ports.workspace.transactions
+    async with transactions.read(api.workspaces["shop"].id) as transaction:
+        return [*reversed(await transaction.resources.list_all(ChangeSet))]
+
+
+async def test_expired_plans_are_deleted_and_applied_sets_keep_no_requests(workspace_api):
+    await plan(workspace_api, [create("/reports", REPORT)])
+    applied = await plan(workspace_api, [create("/links", LINK)])
+    assert (await apply(workspace_api, applied)).status == 200
+    workspace_api.later(minutes=15)
+    pending = await plan(workspace_api, [create("/reports", REPORT)])
+    stored = await list_stored_sets(workspace_api)
+    assert [(str(each.id), each.status, len(each.requests)) for each in stored] == [
+        (applied["id"], ChangeSetStatus.APPLIED, 0),
+        (pending["id"], ChangeSetStatus.PLANNED, 1),
+    ]
+
+
+def share_link(report_id, **fields):
+    new = {"object_type": "report", "object_id": report_id, **fields}
+    return create("/share-links", {"share_link": new})
+
+
+@pytest.mark.parametrize(
+    "secret_change",
+    [
+        share_link("$changes[0].id", password="correct horse"),
+        create("/connections", {"connection": {"provider": "stripe", "credentials": {"api_key": "sk_1"}}}),
+    ],
+)
+async def test_plan_with_a_secret_is_refused_and_nothing_is_stored(workspace_api, secret_change):
+    changes = [create("/reports", REPORT), secret_change]
+    answer = await workspace_api.ask("POST", "/change-sets", {"changes": changes})
+    assert (answer.status, answer.json["code"], answer.json["change_index"]) == (400, "invalid_parameter", 1)
+    assert await list_stored_sets(workspace_api) == []
+
+
+async def test_address_of_a_share_link_is_shown_once(workspace_api):
+    planned = await plan(workspace_api, [create("/reports", REPORT), share_link("$changes[0].id")])
+    body, path = {"plan_token": planned["plan_token"]}, f"/change-sets/{planned['id']}/apply"
+    first = await workspace_api.ask("POST", path, body, once="a")
+    again = await workspace_api.ask("POST", path, body, once="a")
+    assert first.json["changes"][1]["data"]["url"].startswith("https://app.example/share/")
+    assert again.json["changes"][1]["audit_id"] == first.json["changes"][1]["audit_id"]
+    assert "url" not in again.json["changes"][1]["data"]
+
+
+async def test_dry_run_of_an_apply_shows_no_ids_of_records_that_are_not_made(workspace_api):
+    planned = await plan(workspace_api, [create("/links", LINK)])
+    shown = (await apply(workspace_api, planned, dry_run=True)).json["changes"]
+    assert [change["diff"] for change in shown] == [change["diff"] for change in planned["changes"]]
+    assert (shown[0]["dry_run"], shown[0]["applied"], shown[0]["data"]["id"]) == (True, False, None)
+
+
+async def test_set_with_a_private_segment_is_undone_by_its_creator_only(workspace_api):
+    filters = [{"dimension": "country", "op": "eq", "value": "DE"}]
+    segment = {"segment": {"name": "German", "visibility": "private", "filters": filters}}
+    planned = await plan(workspace_api, [create("/segments", segment)])
+    assert (await apply(workspace_api, planned)).status == 200
+    store = workspace_api.service.ports.workspace
+    second = await create_named_key_clamping_rate_limit_to_plan(
+        store.credentials, workspace_api.workspaces["shop"], NOW, name="Second", scopes=list(Scope)
+    )
+    workspace_api.keys["second"] = second.secret
+    path = f"/change-sets/{planned['id']}/undo"
+    assert (await workspace_api.ask("POST", path, {}, key="second")).status == 404
+    assert (await workspace_api.ask("POST", path, {})).status == 200
+
+
+async def test_plan_warns_of_a_trigger_never_seen_without_the_write_lock(workspace_api, monkeypatch):
+    await connect_platform(workspace_api, "meta", MAIN)
+    is_locked = []
+
+    async def take_write_lock_and_check(*arguments):
+        transactions = workspace_api.service.ports.workspace.transactions
+        async with asyncio.timeout(5), transactions.write(workspace_api.workspaces["shop"].id):
+            is_locked.append(False)
+        return await check_event_names(*arguments)
+
+    monkeypatch.setattr(rules, "check_event_names", take_write_lock_and_check)
+    planned = await plan(workspace_api, [create("/rules", {"rule": RULE | {"trigger_event": "joined"}})])
+    assert is_locked == [False]
+    assert "never_seen" in [effect["type"] for effect in planned["effects"]]
+    assert planned["effects"] == planned["changes"][0]["diff"]["effects"]

@@ -94,6 +94,13 @@ class _Resources:
         self._release_unique_keys(record.id)
         self._state.resources.pop((self._workspace_id, record.id), None)
 
+    async def purge_created_until(
+        self, model: type[Resource], until: datetime, *, field_filters: Mapping[str, str]
+    ) -> None:
+        for record in await self.list_all(model, field_filters=field_filters):
+            if record.created_at <= until:
+                del self._state.resources[self._workspace_id, record.id]
+
     async def is_key_in_use(self, key: str) -> bool:
         return key in self._state.unique_keys
 
