@@ -125,11 +125,11 @@ def _build_journey_line(
 
 
 def _build_touch_line(touch: Mapping[str, Any], metric: str, unit: ValueFormat, zone: ZoneInfo) -> TouchLine:
-    named = [touch[name] for name in ("source", "campaign") if touch[name]]
-    channel = label_dimension_value("channel", touch["channel"])
+    fields = {"channel": "channel", "source": "attribution_source", "campaign": "utm_campaign"}
+    named = [label_dimension_value(fields[name], touch[name]) for name in fields if touch[name]]
     return TouchLine(
         moment=format_moment(touch["timestamp"], zone),
-        label=" · ".join([channel, *named]),
+        label=" · ".join(dict.fromkeys(named)),
         credit=unit.format_in_full_or_dash(touch[metric]),
         is_credited=bool(touch["conversions"]),
     )

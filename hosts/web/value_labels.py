@@ -79,9 +79,8 @@ def label_dimension_value(dimension: str, value: object) -> str:
     text = str(value)
     if dimension == "event_name":
         return label_event_name(text)
-    if dimension == "channel":
-        return humanize(text)
-    return _LABELS.get(dimension, {}).get(text, text)
+    words = _LABELS.get(dimension, {}).get(text)
+    return words or (humanize(text) if dimension == "channel" else text)
 
 
 def label_event_name(name: str) -> str:

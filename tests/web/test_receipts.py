@@ -36,7 +36,7 @@ async def test_number_opens_its_receipt(shop_deployment, ann, opened_from):
     )
     assert status == 200
     words = visible_words(shown)
-    assert f"{receipt['value']:,} in 5 to 8 Mar 2026" in words
+    assert f"{receipt['value']:,} for 5 to 8 Mar 2026" in words
     assert f"{receipt['counted']['records']:,} records add up to this number" in words
     assert "Definition version 1" in words
 
