@@ -85,7 +85,12 @@ class ReportRunner:
 
     def for_one_request(self) -> Self:
         """Returns a runner whose reads share one snapshot of the sources; to be used for one request."""
-        queries = SharedSnapshotQueries(self.queries.catalog, self.queries.sources, self.queries.segments)
+        queries = SharedSnapshotQueries(
+            self.queries.catalog,
+            self.queries.sources,
+            self.queries.segments,
+            self.queries.unmeasured_platforms,
+        )
         return replace(self, queries=queries, queue=SharedQueueState(self.queue))
 
     async def run_with_supported_filters(

@@ -7,9 +7,11 @@ import pytest
 
 from service_core.analytics.query.schemas import FilterBody
 from service_core.analytics.query.sources import EventSource
+from service_core.analytics.query.unmeasured_platforms import NoUnmeasuredPlatforms
 from service_core.analytics.reads.query.schemas import SavedQuery
 from service_core.workspace.dashboards.models import Dashboard
 from service_core.workspace.reports.models import Report
+from service_core.workspace.reports.run_report import ReportRunner
 from tests.fixtures.state_reads import count_state_reads
 from tests.workspace.saved.conftest import DATES, WEEK
 
@@ -139,12 +141,12 @@ async def test_step_may_have_a_comma_in_its_name(api_client):
 
 async def test_dashboard_filters_combine_with_plan_filters_and_skip_other_reports(api_client):
     plan = await api_client.plan(dimensions=[], filters=[{"dimension": "device_type", "value": "desktop"}])
-    orders = await api_client.plan(metrics=["orders"], dimensions=[])
+    subscriptions = await api_client.plan(metrics=["active_subscriptions"], dimensions=[])
     chart, funnel = await api_client.chart(), await api_client.funnel("a", "b")
     body = {"filters": [GERMANY, {"dimension": "channel", "op": "neq", "value": "x"}]}
     ran = await api_client.run(f"/reports/{plan['id']}", body)
     assert (ran["data"]["totals"], unavailable_reasons(ran)) == ({"visitors": 2}, [])
-    assert unavailable_reasons(await api_client.run(f"/reports/{orders['id']}", body)) == [
+    assert unavailable_reasons(await api_client.run(f"/reports/{subscriptions['id']}", body)) == [
         ("country", "dimension_not_accepted"), ("channel", "dimension_not_accepted"),
     ]  # fmt: skip
     assert {
@@ -226,6 +228,12 @@ async def test_report_with_a_series_uses_one_snapshot_of_the_sources(api_client,
     state_reads = count_state_reads(monkeypatch)
     await api_client.run(f"/reports/{report['id']}")
     assert state_reads == {EventSource: 1}
+
+
+def test_reads_of_a_report_know_the_platforms_whose_spend_is_unknown(api_client):
+    runner = api_client.service.component(ReportRunner)
+    assert runner.for_one_request().queries.unmeasured_platforms is runner.queries.unmeasured_platforms
+    assert not isinstance(runner.queries.unmeasured_platforms, NoUnmeasuredPlatforms)
 
 
 def count_queue_reads(api_client, monkeypatch):
