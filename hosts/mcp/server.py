@@ -364,9 +364,13 @@ class McpServer:
     async def _build_api_request(
         self, tool_call: ToolCall, identity: AuthContext, client_ip: str | None
     ) -> ApiRequest:
-        """Returns the API request of a call; reads the time of the first event only for ``all_time``."""
+        """Returns the API request of a call; reads the time of the first event if ``all_time`` becomes dates."""
         date_range = tool_call.arguments.get(RANGE_ARGUMENT)
-        needs_first_event = isinstance(date_range, Mapping) and date_range.get("preset") == ALL_TIME
+        needs_first_event = (
+            isinstance(date_range, Mapping)
+            and date_range.get("preset") == ALL_TIME
+            and RANGE_ARGUMENT not in tool_call.tool.operation_parameter_names
+        )
         bounds = (
             await self._service.ports.events.first_and_last_event_time(identity.workspace.id)
             if needs_first_event

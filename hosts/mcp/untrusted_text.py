@@ -1,7 +1,8 @@
 """Text that visitors and third parties wrote, in results of tools.
 
 A name of an event or the title of a page may be written for the model that reads it. Characters that a person does not
-see are removed from every text of a result, and `_meta.untrusted` lists the fields whose text others wrote.
+see are removed from every text of a result, and `_meta.untrusted` lists the fields whose text others wrote. Those that
+emoji and scripts such as Persian are spelled with stay, so that a text can be sent back as a filter.
 """
 
 import re
@@ -11,18 +12,26 @@ from typing import Any, Final
 import orjson
 
 from service_core.analytics.metrics.dimensions import CORE_DIMENSIONS
+from service_core.analytics.query.catalog import PROPERTY_PREFIX
 
-INVISIBLE_CHARACTERS: Final = re.compile(
-    "["
+_INVISIBLE: Final = (
     "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f"  # control characters except tab and line feed
     "\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f"
     "\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f"  # zero width, bidirectional, line separators
     "\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff9-\\ufffb"
     "\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff"  # tags, variation selectors
-    "]"
 )
-_IN_JSON: Final = re.compile(rf"{INVISIBLE_CHARACTERS.pattern}|\\\\[bfr]|\\\\u00[01]")
-"""What a JSON text has where one of its texts may have such a character; it is rarely there."""
+_VISIBLE_NON_ASCII: Final = rf"[^\x00-\x7f{_INVISIBLE}]"
+_EMOJI_PART: Final = (
+    rf"(?<={_VISIBLE_NON_ASCII})[\ufe0e\ufe0f]|(?<=[0-9#*])\ufe0f(?=\u20e3)"
+    rf"|(?:(?<={_VISIBLE_NON_ASCII})[\u200c\u200d]|(?<={_VISIBLE_NON_ASCII}\ufe0f)\u200d)(?={_VISIBLE_NON_ASCII})"
+)
+"""One variation selector after a letter or emoji, and one joiner between two of them."""
+
+_INVISIBLE_CHARACTER: Final = re.compile(f"[{_INVISIBLE}]")
+_EMOJI_PART_OR_INVISIBLE: Final = re.compile(f"({_EMOJI_PART})|[{_INVISIBLE}]")
+_ESCAPE_OF_CONTROL_CHARACTER: Final = re.compile(r"\\[bfr]|\\u00[01]")
+"""What a JSON text has where one of its texts may have a control character; it is rarely there."""
 
 _ENUMERATED_DIMENSIONS: Final = frozenset(
     [
@@ -79,6 +88,9 @@ UNTRUSTED_FIELDS: Final = (
         "key",
         "value",
         "values",
+        "suggestion",
+        "experiment",
+        "variant",
         "user_id",
         "visitor_id",
         "visitor_ids",
@@ -122,15 +134,17 @@ _OWN_TEXT_OPERATIONS: Final = frozenset({"search_docs", "list_metrics", "list_pr
 
 
 def remove_invisible_characters(text: str) -> str:
-    """Returns a text without control, bidirectional and invisible characters; tabs and line feeds stay."""
-    return INVISIBLE_CHARACTERS.sub("", text)
+    """Returns a text without control, bidirectional and invisible characters; tabs, line feeds and parts of emoji stay."""
+    return _EMOJI_PART_OR_INVISIBLE.sub(r"\1", text) if _INVISIBLE_CHARACTER.search(text) else text
 
 
 def clean_json(body: bytes) -> bytes:
     """Returns a JSON text whose texts and keys have no invisible characters; without any, the same bytes."""
-    if _IN_JSON.search(body.decode()) is None:
-        return body
-    return orjson.dumps(_clean_value(orjson.loads(body)))
+    text = body.decode()
+    cleaned = remove_invisible_characters(text)
+    if _ESCAPE_OF_CONTROL_CHARACTER.search(cleaned):
+        return orjson.dumps(_clean_value(orjson.loads(cleaned)))
+    return body if cleaned == text else cleaned.encode()
 
 
 def list_untrusted_fields(operation_id: str, body: bytes) -> list[str]:
@@ -157,7 +171,8 @@ def _untrusted_paths(value: Any, path: str) -> Iterator[str]:
     if isinstance(value, Mapping):
         for key, inside in value.items():
             inner = f"{path}.{key}" if path else key
-            if key in UNTRUSTED_FIELDS and _holds_text(inside):
+            is_untrusted = key in UNTRUSTED_FIELDS or key.startswith(PROPERTY_PREFIX)
+            if is_untrusted and _holds_text(inside):
                 yield inner
             else:
                 yield from _untrusted_paths(inside, inner)

@@ -44,7 +44,35 @@ def test_fields_are_paths_without_positions():
     listed = list_untrusted_fields("analytics_query", orjson.dumps(body))
     assert listed == ["events[].event_data", "events[].event_name", "rows[].utm_campaign"]
     assert list_untrusted_fields("analytics_query", b'{"rows": [["Sale", 1]]}') == ["rows[][]"]
+    by_property = (
+        b'{"rows": [{"property:coupon": "x", "events": 1}], "meta": {"did_you_mean": [{"suggestion": "y"}]}}'
+    )
+    assert list_untrusted_fields("analytics_query", by_property) == [
+        "meta.did_you_mean[].suggestion",
+        "rows[].property:coupon",
+    ]
+    variants = b'{"experiment": "e", "variants": [{"variant": "b", "persons": 1}]}'
+    assert list_untrusted_fields("get_experiment_results", variants) == ["experiment", "variants[].variant"]
     assert list_untrusted_fields("search_docs", b'{"results": [{"title": "x"}]}') == []
+
+
+def test_invisible_characters_that_emoji_and_scripts_are_spelled_with_stay():
+    family, heart, keycap, persian = "👩\u200d❤\ufe0f\u200d👨", "Sale ❤\ufe0f", "1\ufe0f\u20e3", "می\u200cشود"
+    for text in (family, heart, keycap, persian):
+        assert remove_invisible_characters(text) == text
+        assert clean_json(orjson.dumps({text: [text]})) == orjson.dumps({text: [text]})
+    assert remove_invisible_characters("❤\ufe0f\ufe0f\ufe01") == "❤\ufe0f"
+    assert remove_invisible_characters("a\u200db\u200cc\ufe0f👩\u200d\u200d") == "abc👩"
+
+
+async def test_name_with_an_emoji_that_an_answer_has_is_found_when_sent_back(workspace_api, mcp_client):
+    story = EventBuilder(workspace_api.workspaces["shop"].id)
+    story.add_event("Sale ❤\ufe0f", at="2026-07-08T10:00", visitor="V")
+    story.add_event("other", at="2026-07-08T10:01", visitor="V")
+    await workspace_api.service.ports.events.append(story.events)
+    name = (await mcp_client.call("list_events", **WEEK))["events"][1]["event_name"]
+    found = await mcp_client.call("list_events", event_name=name, **WEEK)
+    assert [event["event_name"] for event in found["events"]] == ["Sale ❤\ufe0f"]
 
 
 async def test_text_of_a_visitor_is_cleaned_and_its_field_listed(workspace_api, mcp_client):
