@@ -26,6 +26,11 @@ def require_scope(auth_context: AuthContext | Caller, scope: Scope) -> None:
         )
 
 
+def reads_totals_only(auth_context: AuthContext | Caller) -> bool:
+    """Returns whether the credential reads totals, but no persons, raw events and exports."""
+    return auth_context.credential.scopes & READ_SCOPES == {Scope.READ_AGGREGATES}
+
+
 def require_scope_of_operation(auth_context: AuthContext, operation: Operation) -> None:
     """Rejects a credential that has none of the scopes an operation accepts. Every request passes here.
 

@@ -20,7 +20,7 @@ _HEADER_KEYS: Final = {
 
 _SCOPE_DESCRIPTIONS: Final[Mapping[Scope, str]] = {
     Scope.READ: "Read reports, events and settings.",
-    Scope.READ_AGGREGATES: "Read totals only: no persons, raw events or exports.",
+    Scope.READ_AGGREGATES: "Read totals only: no persons, raw events, custom properties or exports.",
     Scope.WRITE_RULES: "Change conversion rules.",
     Scope.WRITE_LINKS: "Change trackable links.",
     Scope.WRITE_REPORTS: "Change reports, dashboards, analyses and share links.",

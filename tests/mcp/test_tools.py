@@ -234,6 +234,55 @@ async def test_token_for_totals_sees_and_calls_aggregate_reads_only(workspace_ap
     assert refused["error"]["data"]["code"] == "insufficient_scope"
 
 
+PROPERTY_FILTER = {"dimension": "property:email", "op": "contains", "value": "a"}
+OF_PROPERTIES = [
+    ("analytics_query", {"metrics": ["events"], "dimensions": ["property:email"]}),
+    ("analytics_query", {"metrics": ["events"], "filters": [PROPERTY_FILTER]}),
+    ("get_metrics", {"metrics": ["events"], "filters": [PROPERTY_FILTER]}),
+    ("explain_change", {"metric": "events", "dimensions": ["property:email"]}),
+    ("list_dimension_values", {"dimension": "property:email"}),
+    ("get_funnel", {"steps": ["a", "b"], "breakdown": "property:email"}),
+    ("get_funnel", {"steps": ["a", "b"], "step_filters": json.dumps([[PROPERTY_FILTER], []])}),
+    ("get_retention", {"breakdown": "property:email"}),
+    ("get_retention", {"filters": json.dumps([PROPERTY_FILTER])}),
+    ("get_retention", {"event_filters": json.dumps([PROPERTY_FILTER])}),
+    ("get_ltv", {"breakdown": "property:email"}),
+]
+"""Reads whose answers depend on the content of single events."""
+
+
+async def test_token_for_totals_reads_no_custom_properties_also_not_saved_ones(workspace_api, mcp_client):
+    segment = await workspace_api.ask(
+        "POST", "/segments", {"segment": {"name": "With an a", "filters": [PROPERTY_FILTER]}}
+    )
+    plan = {"metrics": ["events"], "dimensions": ["property:email"]}
+    week = {"date_range": {"from": "2026-07-01", "to": "2026-07-07"}}
+    fields = {"name": "By e-mail", "source": "query", "plan": plan, "default_range": week["date_range"]}
+    report = {"report": fields}
+    saved = (await workspace_api.ask("POST", "/reports", report)).json["data"]["id"]
+    of_segment = {"segment_id": segment.json["data"]["id"]}
+    calls = [
+        *((name, arguments | week) for name, arguments in OF_PROPERTIES),
+        ("get_overview", of_segment | week),
+        ("get_funnel", {"steps": ["a", "b"]} | of_segment | week),
+        ("run_report", {"reportId": saved}),
+        ("create_report", report),
+    ]
+    for name, arguments in calls:
+        await mcp_client.call(name, **arguments)
+        workspace_api.later(minutes=1)
+    mcp_client.token = await grant_access_token(
+        workspace_api.service.ports.workspace,
+        mcp_client.workspace,
+        workspace_api.now,
+        scopes={Scope.READ_AGGREGATES, Scope.WRITE_REPORTS},
+    )
+    for name, arguments in calls:
+        refused = await mcp_client.call_expecting_error(name, **arguments)
+        assert (refused["code"], refused["required_scope"]) == ("insufficient_scope", "service:read"), name
+        workspace_api.later(minutes=1)
+
+
 UNLISTED_CALL = {
     "jsonrpc": "2.0", "id": 1, "method": "tools/call",
     "params": {"name": "create_link", "arguments": {"link": {"name": "x"}}},

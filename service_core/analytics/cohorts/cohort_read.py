@@ -26,6 +26,7 @@ from service_core.analytics.query.breakdown import (
     resolve_breakdown,
 )
 from service_core.analytics.query.metric_queries import MetricQueries
+from service_core.analytics.query.property_scope import require_read_scope_for_properties
 from service_core.kernel.time_ranges import TimeRange
 
 
@@ -67,10 +68,14 @@ class CohortRead:
 
         Raises:
             BadRequest: a range, a filter, the segment or the dimension of the breakdown is invalid.
+            Forbidden: ``insufficient_scope``, for a custom property and a caller who reads totals only.
         """
         date_range = request.resolve_range_or_default(caller)
         periods = request.cohort_periods(date_range)
         filters = request.parse_filters(queries.catalog)
+        require_read_scope_for_properties(
+            caller, [request.breakdown or ""], (*filters.of_acquisition, *filters.of_activity)
+        )
         breakdown = (
             resolve_breakdown(queries.catalog, request.breakdown, FIRST_TOUCH_DIMENSIONS)
             if request.breakdown

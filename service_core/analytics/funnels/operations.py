@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from itertools import chain
 from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
@@ -34,6 +35,7 @@ from service_core.analytics.query.breakdown import (
 )
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.parse_filters import equals_label_or_is_not_set
+from service_core.analytics.query.property_scope import require_read_scope_for_properties
 from service_core.analytics.range_query import RangeQuery, resolve_last_30_days
 from service_core.analytics.reads.event_name_check import EventNameMeta, check_event_names
 from service_core.analytics.rounding import round_ratio, round_seconds
@@ -166,6 +168,7 @@ async def get_funnel(
     """
     date_range = query.resolve_range_or_default(caller)
     plan = await build_funnel_reader_query(query, caller, queries)
+    require_read_scope_for_properties(caller, [query.breakdown or ""])
     breakdown = resolve_breakdown(queries.catalog, query.breakdown) if query.breakdown else None
     names = [*query.steps, *([query.exclude] if query.exclude else [])]
     result, meta = await gather_or_cancel(
@@ -214,6 +217,8 @@ async def build_funnel_reader_query(
     query: FunnelDefinitionQuery, caller: Caller, queries: MetricQueries
 ) -> FunnelReaderQuery:
     """Returns the query to the event store, with the conditions of the segment on the event of step 1."""
+    step_conditions = parse_step_filters(query.step_filters, len(query.steps), queries.catalog)
+    require_read_scope_for_properties(caller, conditions=chain.from_iterable(step_conditions))
     return FunnelReaderQuery(
         scope=scope_for_caller(
             caller,
@@ -230,7 +235,7 @@ async def build_funnel_reader_query(
         order=query.order,
         by_session=query.unit == "session",
         exclude=list_event_synonyms(query.exclude) if query.exclude else None,
-        step_conditions=parse_step_filters(query.step_filters, len(query.steps), queries.catalog),
+        step_conditions=step_conditions,
     )
 
 

@@ -11,6 +11,7 @@ from service_core.analytics.query.catalog import Catalog, Metric
 from service_core.analytics.query.compute import compile_measure_zero_where_absent
 from service_core.analytics.query.execute import QueryExecution
 from service_core.analytics.query.models import DimensionFilter, MetricQuery, QueryResult
+from service_core.analytics.query.property_scope import require_read_scope_for_properties
 from service_core.analytics.query.segments import (
     NoSegments,
     SegmentReader,
@@ -77,10 +78,14 @@ class MetricQueries:
         """Returns the result of a query.
 
         Raises:
+            Forbidden: ``insufficient_scope``, for a custom property and a caller who reads totals only.
             QueryTimeout: a source exceeded its time limit.
             SourceUnavailable: a source cannot be read.
             ValueError: the snapshot was read for other metrics.
         """
+        require_read_scope_for_properties(
+            caller, (*query.dimensions, *(condition.dimension for condition in query.filters))
+        )
         if not snapshot.states.keys() >= self._relations_with_source(query.metrics):
             raise ValueError(f"the snapshot lacks sources of {', '.join(query.metrics)}")
         if query.buckets is not None and not query.buckets.starts:
@@ -108,10 +113,13 @@ class MetricQueries:
 
         Raises:
             BadRequest: ``unknown_segment``, or ``incompatible_dimension`` for a metric that does not accept a filter.
+            Forbidden: ``insufficient_scope``, for a custom property and a caller who reads totals only.
         """
-        return await read_segment_filters_accepted_by_metrics(
+        filters = await read_segment_filters_accepted_by_metrics(
             self.segments, self.catalog, caller, segment_id, metric_ids
         )
+        require_read_scope_for_properties(caller, (condition.dimension for condition in filters))
+        return filters
 
     async def read_segment_event_conditions(
         self, caller: Caller, segment_id: UUID | None

@@ -10,6 +10,7 @@ from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.funnels.operations import FunnelQuery
 from service_core.analytics.funnels.parse_steps import parse_2_to_5_funnel_steps
 from service_core.analytics.query.metric_queries import MetricQueries
+from service_core.analytics.query.property_scope import require_read_scope_for_properties
 from service_core.analytics.query.schemas import MetricsRequestBase
 from service_core.analytics.reads.breakdowns import CountedMetric
 from service_core.analytics.reads.query.schemas import AnalyticsQueryBase
@@ -50,7 +51,11 @@ class DefinitionValidator:
 
         Raises:
             Unprocessable: ``unknown_metric``, ``invalid_plan``.
+            Forbidden: ``insufficient_scope``, for a custom property and a caller who reads totals only.
         """
+        require_read_scope_for_properties(
+            caller, (*plan.dimensions, *(condition.dimension for condition in plan.filters))
+        )
         resolved = date_range.resolve(caller.workspace.zone, caller.now)
         with bad_request_as_unprocessable(field, "invalid_plan", kept_codes=("unknown_metric",)):
             plan.validate_and_build_metric_query(self.queries, self.models, resolved, caller.workspace)
