@@ -24,7 +24,9 @@ def create_plugin_package(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the plugin, as acme_shop.")],
     parent: Annotated[Path, typer.Option("--dir", metavar="DIR", help="Where its folder is made.")] = Path(),
 ) -> None:
-    """Make the package of a new plugin, which can be installed and passes its tests.
+    """Make the package of a new plugin.
+
+    It can be installed and passes its tests.
 
     Kinds: revenue_provider, ad_platform, conversion_sender, attribution_model, metric_pack, resource, operation,
     ingest_protocol, geo, limiter, mail, export_storage, rate_source.
@@ -53,9 +55,10 @@ def check_plugin_and_write_report(
     with_types: Annotated[bool, typer.Option("--types/--no-types", help="Run mypy.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Check a plugin offline: declaration, imports, tests and kits, types, security.
+    """Check a plugin offline.
 
-    Nothing is installed. The level is bronze, silver or gold, by the rules that ran and passed. Exit code 1 below bronze.
+    Checks declaration, imports, tests and kits, types and security. Nothing is installed. The level is bronze,
+    silver or gold, by the rules that ran and passed. Exit code 1 below bronze.
     """
     import json
 
