@@ -19,6 +19,9 @@ CHARGE_COMPONENTS: Final = ("discount", "tax", "shipping", "fee")
 MAX_MINOR_UNITS: Final = 2**53
 """Larger amounts are ignored, so that sums stay far below 128 bits."""
 
+_AMOUNT_LIMIT: Final = 10**15
+"""Amounts in major units are below it, in any currency."""
+
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
 _CURRENCY: Final = re.compile(r"[A-Za-z]{3}")
 _MAX_DIGITS: Final = 64
@@ -52,7 +55,7 @@ def parse_first_amount_in_minor_units(
         if field in properties and (amount := _parse_decimal_number_or_text(properties[field])) is not None:
             currency = sent_currency or default_currency
             minor = to_minor(amount, currency)
-            if abs(minor) <= MAX_MINOR_UNITS:
+            if abs(amount) < _AMOUNT_LIMIT and abs(minor) <= MAX_MINOR_UNITS:
                 return minor, currency
     return None, sent_currency
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from service_core.ingestion.campaign import CONSENT_REQUIRED_FIELDS
 from service_core.ingestion.page_urls import remove_query_parameters
+from service_core.ingestion.property_addresses import ADDRESS_KEYS
 from service_core.ingestion.sanitize_json import MAX_DEPTH
 
 DENIED: Final = "denied"
@@ -30,8 +31,8 @@ _OTHER_IDENTIFIER_FIELDS: Final = frozenset(
     {
         *("_fbp", "_fbc", "_ttp", "_ga", "_gid", "_gac", "_gcl", "_gl", "_uetsid", "_uetvid", "_uetmsclkid", "_scid"),
         *("_pin_unauth", "_epik", "_rdt_uuid", "_twclid", "_clck", "_clsk", "_hjid", "muid", "li_giant", "_li_fat_id"),
-        *("cookie", "cookies", "ip", "ip_address", "ipaddress", "client_ip", "client_ip_address", "client_user_ip"),
-        *("idfa", "gaid", "aaid", "adid", "advertising_id", "advertisingid", "ga_client_id"),
+        *("cookie", "cookies", "idfa", "gaid", "aaid", "adid", "advertising_id", "advertisingid", "ga_client_id"),
+        *ADDRESS_KEYS,
     }
 )  # fmt: skip
 """Names of cookies of ad platforms, of addresses and of advertising ids, lower case."""

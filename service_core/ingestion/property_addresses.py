@@ -15,12 +15,17 @@ ADDRESS_KEYS: Final = (
     "ipaddress",
     "client_ip",
     "clientip",
+    "client_ip_address",
+    "client_user_ip",
+    "browser_ip",
     "user_ip",
     "remote_ip",
     "remote_addr",
     "x-forwarded-for",
     "x_forwarded_for",
     "x-real-ip",
+    "cf-connecting-ip",
+    "true-client-ip",
 )
 """Keys whose values are IP addresses, in lower case; keys are compared without case."""
 

@@ -84,10 +84,12 @@ class PersonSubject:
     addresses: frozenset[str] = frozenset()
 
     def is_mentioned_in(self, value: Any) -> bool:
-        """Returns whether a JSON value has one of the ids as a text, at any depth."""
+        """Returns whether a JSON value has one of the ids as a text or a number, at any depth; short numbers count nowhere."""
         match value:
             case str():
                 return value in self.ids
+            case int() if not isinstance(value, bool):
+                return str(value) in self.ids and len(str(value)) >= _MIN_REPLACED_ID_LENGTH
             case Mapping():
                 return any(map(self.is_mentioned_in, (*value.keys(), *value.values())))
             case list() | tuple():
@@ -96,10 +98,12 @@ class PersonSubject:
                 return False
 
     def redact(self, value: Any) -> Any:
-        """Returns a JSON value with all ids replaced, at any depth; short ids only where they are the whole text."""
+        """Returns a JSON value with all ids replaced, at any depth; short ids and numbers only where they are the whole value."""
         match value:
             case str():
                 return self._redact_text(value)
+            case int() if self.is_mentioned_in(value):
+                return ERASED
             case Mapping():
                 return {self._redact_text(str(key)): self.redact(item) for key, item in value.items()}
             case list() | tuple():

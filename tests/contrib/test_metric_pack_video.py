@@ -59,6 +59,8 @@ async def test_catalog_lists_the_metrics_of_the_pack(workspace_client):
         "requires_attribution": False,
         "additivity": "additive",
         "change_unit": "ratio",
+        "version": 1,
+        "has_receipt": True,
     }
     assert {"id": "video", "label": "Video", "description": "The property `video` of the event."} in (
         catalog["dimensions"]

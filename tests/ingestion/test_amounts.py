@@ -32,6 +32,8 @@ from service_core.ingestion.amounts import parse_first_amount_in_minor_units
         ({"value": "NaN"}, (None, None)),
         ({"value": "1e99"}, (None, None)),
         ({"value": 10**18}, (None, None)),
+        ({"value": 10**15 - 1, "currency": "JPY"}, (10**15 - 1, "JPY")),
+        ({"value": 10**15, "currency": "JPY"}, (None, "JPY")),
         ({"value": {}}, (None, None)),
         ({"currency": "usd"}, (None, "USD")),
         ({}, (None, None)),

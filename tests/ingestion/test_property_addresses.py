@@ -8,6 +8,7 @@ from service_core.ingestion.property_addresses import truncate_addresses_in_json
 
 KEYS = [
     "ip", "$ip", "ip_address", "ipaddress", "client_ip", "clientip", "user_ip", "remote_ip", "remote_addr", "Client_IP",
+    "browser_ip", "client_ip_address", "client_user_ip", "CF-Connecting-IP", "true-client-ip",
 ]  # fmt: skip
 
 

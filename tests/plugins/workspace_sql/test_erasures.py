@@ -75,15 +75,21 @@ async def test_postbacks_and_subscriptions_of_a_person_are_found_and_erased(dire
 
 
 def test_ids_are_redacted_at_every_depth_and_short_ones_only_as_whole_texts():
-    subject = PersonSubject(frozenset({"user-ada", "ada@example.com", "17", "Ann1"}))
+    subject = PersonSubject(frozenset({"user-ada", "ada@example.com", "17", "Ann1", "4242", "True"}))
     value = {
-        "a": [{"b": "user-ada"}, "mail ada@example.com now", 17, "17", "Ann1", "Ann12"],
+        "a": [{"b": "user-ada"}, "mail ada@example.com now", 17, "17", "Ann1", "Ann12", 4242, 42421, True],
         "user-ada": None,
     }
     assert subject.redact(value) == {
-        "a": [{"b": ERASED}, f"mail {ERASED} now", 17, "17", ERASED, "Ann12"],
+        "a": [{"b": ERASED}, f"mail {ERASED} now", 17, "17", ERASED, "Ann12", ERASED, 42421, True],
         ERASED: None,
     }
+
+
+def test_person_is_mentioned_by_an_id_that_was_sent_as_a_number():
+    subject = PersonSubject(frozenset({"4242", "17"}))
+    assert subject.is_mentioned_in({"properties": [{"user_id": 4242}]})
+    assert not subject.is_mentioned_in({"quantity": 17, "total": 4242.5, "paid": True})
 
 
 async def test_audit_entry_loses_the_ids_and_keeps_who_did_what(directory, workspace_id):
