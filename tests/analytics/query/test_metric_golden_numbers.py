@@ -216,11 +216,11 @@ async def test_catalog_entry_matches_the_documented_example(query_client):
             "country", "region", "city", "device_type", "browser", "os", "language", "app_version", "new_vs_returning",
             "first_touch_channel", "first_touch_source", "first_touch_campaign",
         ],
-        "requires_attribution": False, "additivity": "ratio", "change_unit": "ratio",
+        "requires_attribution": False, "additivity": "ratio", "change_unit": "ratio", "version": 1, "has_receipt": True,
     }  # fmt: skip
     assert list(entry) == [
         "id", "label", "description", "unit", "category", "availability", "dimensions", "requires_attribution",
-        "additivity", "change_unit",
+        "additivity", "change_unit", "version", "has_receipt",
     ]  # fmt: skip
     assert answer["count"] == len(CORE_METRICS) >= 93
     assert list(answer["dimensions"][0]) == ["id", "label", "description"]
