@@ -14,6 +14,7 @@ from service_core.access.models import Workspace
 from service_core.access.workspace_cache import WorkspaceCache
 from service_core.ingestion import cors
 from service_core.ingestion.models import IngestEndpoint, ReceivedEvent, RejectionReason
+from service_core.ingestion.offer_events import offer_all_or_list_failures
 from service_core.ingestion.ports import EnqueueFailed, EnqueueResult, IngestQueue
 from service_core.ingestion.sanitize_json import sanitize_json_value
 from service_core.ingestion.track import (
@@ -138,7 +139,7 @@ class BatchEndpoint:
             else:
                 indexes.append(index)
                 arrivals.append(self._build_received_event(event, validated.event_id, request, rejections))
-        outcomes = await self._enqueue_all_or_list_failures(arrivals)
+        outcomes = await offer_all_or_list_failures(self.queue, arrivals)
         failures = [outcome for outcome in outcomes if isinstance(outcome, EnqueueFailed)]
         for index, outcome in zip(indexes, outcomes, strict=True):
             if isinstance(outcome, EnqueueFailed):
@@ -149,16 +150,6 @@ class BatchEndpoint:
             return enqueue_failed_response(failures[0].detail).response
         counts = outcomes.count(EnqueueResult.QUEUED), outcomes.count(EnqueueResult.DUPLICATE)
         return _build_batch_response(len(events), *counts, rejections.errors)
-
-    async def _enqueue_all_or_list_failures(
-        self, arrivals: list[ReceivedEvent]
-    ) -> list[EnqueueResult | EnqueueFailed]:
-        if not arrivals:
-            return []
-        try:
-            return await self.queue.offer_all(arrivals)
-        except EnqueueFailed as failure:
-            return [failure] * len(arrivals)
 
     def _build_received_event(
         self, event: object, event_id: str | None, request: BatchRequest, rejections: "_Rejections"

@@ -18,6 +18,7 @@ from service_core.ingestion.models import (
     ReceivedEvent,
     RejectionReason,
 )
+from service_core.ingestion.offer_events import offer_all_or_list_failures
 from service_core.ingestion.ports import EnqueueFailed, EnqueueResult, IngestQueue
 from service_core.ingestion.protocols.models import (
     MAX_EVENTS,
@@ -155,7 +156,7 @@ class ProtocolEndpoint:
         checked = [self._received_event_or_rejection(event, delivery) for event in events]
         rejected = [(i, c) for i, c in enumerate(checked) if isinstance(c, RejectionReason)]
         arrivals = [(i, c) for i, c in enumerate(checked) if isinstance(c, ReceivedEvent)]
-        outcomes = await self._enqueue_or_list_failures([arrival for _, arrival in arrivals])
+        outcomes = await offer_all_or_list_failures(self.queue, [arrival for _, arrival in arrivals])
         for (index, _), outcome in zip(arrivals, outcomes, strict=True):
             if isinstance(outcome, EnqueueFailed):
                 self.on_failure(outcome)
@@ -223,16 +224,6 @@ class ProtocolEndpoint:
             return self.encode(body)
         except (TypeError, ValueError):
             return self.encode(sanitize_json_value(dict(body)))
-
-    async def _enqueue_or_list_failures(
-        self, arrivals: list[ReceivedEvent]
-    ) -> list[EnqueueResult | EnqueueFailed]:
-        if not arrivals:
-            return []
-        try:
-            return await self.queue.offer_all(arrivals)
-        except EnqueueFailed as failure:
-            return [failure] * len(arrivals)
 
     async def _count_rejected(self, delivery: "_Delivery", reason: RejectionReason, event_count: int) -> None:
         sender = delivery.sender
