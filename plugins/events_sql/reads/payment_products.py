@@ -141,13 +141,13 @@ def _with_places(parts: sa.Subquery, kept: list[str]) -> sa.Subquery:
     """Returns the items with their place by product and by weight, and the weight of all items of the payment."""
     c, by_product = parts.c, parts.c["product"].asc().nulls_last()
 
-    def place(*order: Expression) -> Expression:
+    def number_items_of_payment(*order: Expression) -> Expression:
         return sa.func.row_number().over(partition_by=c.seq, order_by=order)
 
     return sa.select(
         *(c[name] for name in (*kept, "product", "weight")),
-        place(by_product, c.weight).label("place"),
-        place(c.weight.desc(), by_product).label("weight_place"),
+        number_items_of_payment(by_product, c.weight).label("place"),
+        number_items_of_payment(c.weight.desc(), by_product).label("weight_place"),
         sa.func.sum(c.weight).over(partition_by=c.seq).label("total"),
     ).subquery("placed_parts")
 
