@@ -21,8 +21,8 @@ from service_core.kernel.operations import RoutePrefix, Scope
 from service_core.testing.event_builder import EventBuilder
 from tests.mcp.mcp_client import grant_access_token
 from tests.workspace.conftest import WorkspaceApi
+from tests.workspace.rule_requests import MAIN, connect_platform
 from tests.workspace.saved.conftest import add_visits
-from tests.workspace.test_rules import MAIN, connect_platform
 
 WEEK = {"start_date": "2026-07-01", "end_date": "2026-07-07"}
 RANGE = {"from": "2026-07-01", "to": "2026-07-07"}

@@ -14,7 +14,7 @@ from service_core.changes.change_sets import ChangeSet, ChangeSetStatus
 from service_core.kernel.operations import Scope
 from service_core.workspace.rules import resource as rules
 from tests.workspace.conftest import NOW
-from tests.workspace.test_rules import MAIN, RULE, connect_platform
+from tests.workspace.rule_requests import MAIN, RULE, connect_platform
 
 LINK = {"link": {"name": "Spring", "destination_url": "https://example.com/a", "slug": "spring"}}
 REPORT = {"report": {"name": "Visitors", "source": "catalog", "metric_id": "visitors", "chart": "number"}}

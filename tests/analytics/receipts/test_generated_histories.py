@@ -39,7 +39,10 @@ async def test_receipts_add_up_to_the_values_of_the_query(served, drawn):
             "date_range": shop.range,
         }
         answer = await shop.post("/query", plan)
-        await require_receipt_of_value(shop.client, plan, metric["id"], answer["totals"][metric["id"]])
+        total = answer["totals"][metric["id"]]
+        opened = await require_receipt_of_value(shop.client, plan, metric["id"], total)
+        assert opened.answer["value"] == total
         for row in random.sample(answer["rows"], min(2, len(answer["rows"]))):
             key = {name: row[name] for name in ("bucket", *plan["dimensions"])}
-            await require_receipt_of_value(shop.client, plan, metric["id"], row[metric["id"]], key)
+            opened = await require_receipt_of_value(shop.client, plan, metric["id"], row[metric["id"]], key)
+            assert opened.answer["value"] == row[metric["id"]]

@@ -15,7 +15,7 @@ from service_core.analytics.connections.models import Asset, ConnectedAccount
 from service_core.workspace.scripts.models import ProposalStatus, ScriptProposal
 from tests.hosts.edge.conftest import EdgeClient
 from tests.workspace.conftest import NOW, WorkspaceApi
-from tests.workspace.test_rules import connect_platform, create_rule
+from tests.workspace.rule_requests import connect_platform, create_rule
 
 ORIGIN = "https://shop.example"
 EMPTY = {"scripts": [], "pixels": {}, "config": {}}
