@@ -4,7 +4,7 @@ All patterns but a few are checked by a Rust matcher that is linear in the lengt
 a time limit, and the length is capped: no user agent can hold the consumer up.
 """
 
-from functools import cached_property, lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
 from service_core.plugin import Device
@@ -24,18 +24,20 @@ class DeviceDetectorAdapter:
     """
 
     def __init__(self, cache_size: int) -> None:
-        self._parse_cached = lru_cache(cache_size)(self._parse_uncached)
-
-    @cached_property
-    def _detector(self) -> "DeviceDetector":
-        """Returns the detector; its patterns are compiled when the first user agent is parsed."""
-        from plugins.devices_useragent.detection import DeviceDetector  # noqa: PLC0415 - 100 MB, for the first agent
-
-        return DeviceDetector()
+        self._parse_cached = lru_cache(cache_size)(_detect)
 
     def parse(self, user_agent: str) -> Device:
         """Returns device and bot signs of a user agent; never raises."""
         return self._parse_cached(user_agent[:MAX_USER_AGENT_LENGTH])
 
-    def _parse_uncached(self, user_agent: str) -> Device:
-        return self._detector.detect(user_agent)
+
+def _detect(user_agent: str) -> Device:
+    return _shared_detector().detect(user_agent)
+
+
+@cache
+def _shared_detector() -> "DeviceDetector":
+    """Returns the detector of this process; its patterns are compiled when the first user agent is parsed."""
+    from plugins.devices_useragent.detection import DeviceDetector  # noqa: PLC0415 - 100 MB, for the first agent
+
+    return DeviceDetector()
