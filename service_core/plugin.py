@@ -461,8 +461,6 @@ from service_core.extensions.plugin_info import PluginInfo as PluginInfo
 from service_core.extensions.workspace_store import WorkspaceStore as WorkspaceStore
 from service_core.ingestion.amounts import CHARGE_COMPONENTS as CHARGE_COMPONENTS
 from service_core.ingestion.campaign import campaign_values_of_url as campaign_values_of_url
-from service_core.ingestion.event_columns import ColumnGroup as ColumnGroup
-from service_core.ingestion.event_columns import EventColumns as EventColumns
 from service_core.ingestion.event_names import ADD_TO_CART_EVENTS as ADD_TO_CART_EVENTS
 from service_core.ingestion.event_names import CHECKOUT_EVENTS as CHECKOUT_EVENTS
 from service_core.ingestion.event_names import IDENTIFY_EVENT as IDENTIFY_EVENT
@@ -477,9 +475,16 @@ from service_core.ingestion.event_names import SUBSCRIPTION_EVENTS as SUBSCRIPTI
 from service_core.ingestion.event_names import TRIAL_EVENTS as TRIAL_EVENTS
 from service_core.ingestion.event_names import is_system_event as is_system_event
 from service_core.ingestion.event_source import WEB as WEB
+from service_core.ingestion.import_sources.files import FileLine as FileLine
+from service_core.ingestion.import_sources.files import FileRow as FileRow
+from service_core.ingestion.import_sources.files import ImportFile as ImportFile
+from service_core.ingestion.import_sources.models import ImportEntry as ImportEntry
+from service_core.ingestion.import_sources.models import ImportSourceInfo as ImportSourceInfo
+from service_core.ingestion.import_sources.ports import ImportSource as ImportSource
 from service_core.ingestion.models import CAMPAIGN_COLUMNS as CAMPAIGN_COLUMNS
 from service_core.ingestion.models import COLUMNS as COLUMNS
 from service_core.ingestion.models import COMPUTED_COLUMNS as COMPUTED_COLUMNS
+from service_core.ingestion.models import IMPORT_PROPERTY as IMPORT_PROPERTY
 from service_core.ingestion.models import REENRICHED_COLUMNS as REENRICHED_COLUMNS
 from service_core.ingestion.models import REPORTED_TOUCH_COLUMNS as REPORTED_TOUCH_COLUMNS
 from service_core.ingestion.models import TOUCH_POSITIONS as TOUCH_POSITIONS

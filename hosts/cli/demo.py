@@ -152,14 +152,18 @@ async def _create_example_shop(config: Path, owned_too: "Workspace") -> "Example
 
 
 def _import_access_log_shifted_to_now(file: Path, site: str, folder: Path, workspace: str) -> None:
-    from hosts.cli.import_data import print_import_counts_and_warnings, run_import_with_progress
+    from hosts.cli.import_data import (
+        describe_imported_file,
+        print_import_counts_and_warnings,
+        run_import_with_progress,
+    )
     from hosts.data_import.access_logs import read_access_log_with_skipped_lines
-    from hosts.file_digest import sha256_of_file
     from hosts.worker.run_import import ImportTask
+    from service_core.delivery.imports.models import ImportFormat
 
     task = ImportTask(
         folder / SETTINGS_FILE,
-        sha256_of_file(file),
+        describe_imported_file(file, ImportFormat.ACCESS_LOG),
         lambda: read_access_log_with_skipped_lines(file, site),
         shift_to_now=True,
         workspace=workspace,

@@ -29,7 +29,7 @@ def create_plugin_package(
     It can be installed and passes its tests.
 
     Kinds: revenue_provider, ad_platform, conversion_sender, attribution_model, metric_pack, resource, operation,
-    ingest_protocol, geo, limiter, mail, export_storage, rate_source.
+    ingest_protocol, import_source, geo, limiter, mail, export_storage, rate_source.
     """
     from hosts.plugin_author.kinds import KINDS
     from hosts.plugin_author.scaffold import write_plugin_package

@@ -63,6 +63,7 @@ from service_core.commerce.subscriptions.source import SubscriptionSource
 from service_core.commerce.sync.freshness import ProviderFreshness
 from service_core.delivery.postbacks.metrics_source import PostbackSource
 from service_core.documentation.site import Documentation
+from service_core.ingestion.import_sources.ports import ImportSources
 from service_core.kernel.settings import Settings
 from service_core.workspace.notifications.recipients import RecipientStatuses
 from service_core.workspace.reports.run_batch import ReportBatchRunner
@@ -115,6 +116,7 @@ def _bind_adapters_and_registry(ports: Ports, settings: Settings) -> Bindings:
     bindings, registry = ports.bindings_of_all_adapters(), ports.registry
     bindings.bind(Settings, settings)
     bindings.bind(Catalog, registry.catalog)
+    bindings.bind(ImportSources, ImportSources(registry.import_sources))
     bindings.bind(InstalledProviders, registry.connectable_providers)
     bindings.bind(
         Connections, PluginCheckedConnections(ports.workspace.connections, registry.connectable_providers)

@@ -4,9 +4,9 @@ import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
-from hosts.data_import.entries import ImportEntry
-from hosts.data_import.lines import iterate_lines_and_cut_long_ones
 from service_core.ingestion.access_log import AccessLogParser, LoggedPageView
+from service_core.ingestion.import_sources.lines import iterate_lines_and_cut_long_ones
+from service_core.ingestion.import_sources.models import ImportEntry
 
 
 def read_access_log_with_skipped_lines(path: Path, site: str) -> Iterator[ImportEntry]:

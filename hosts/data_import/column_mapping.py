@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
-from hosts.data_import.entries import ImportEntry
 from service_core.ingestion.body_fields import BODY_FIELDS, OBJECT_FIELDS, is_body_field
 from service_core.ingestion.campaign import URL_CAMPAIGN_PARAMETERS
+from service_core.ingestion.import_sources.models import ImportEntry
 from service_core.ingestion.imported_rows import (
     IMPORTED_COLUMNS_HEADER,
     encode_imported_columns,

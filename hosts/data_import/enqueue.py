@@ -2,18 +2,21 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import timedelta
 from itertools import islice
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 
 import orjson
 
-from hosts.data_import.entries import ImportEntry
 from hosts.data_import.time_shift import shift_timestamp
 from service_core.access.models import Credential
+from service_core.delivery.imports.models import ImportMark
 from service_core.ingestion.event_time import REPLACED, replace_or_clamp_event_time
-from service_core.ingestion.models import IngestEndpoint, ReceivedEvent, RejectionReason
+from service_core.ingestion.import_sources.models import ImportEntry
+from service_core.ingestion.import_sources.reconciliation import SheetDays, add_to_sheet
+from service_core.ingestion.models import IMPORT_PROPERTY, IngestEndpoint, ReceivedEvent, RejectionReason
 from service_core.ingestion.ports import EnqueueResult, IngestQueue
 from service_core.ingestion.validation import ValidatedEvent, validate_name_and_identity
 from service_core.kernel.clock import Clock
@@ -31,15 +34,26 @@ class EventImporter:
         key: the workspace's write key; the ledger counts the import under it.
         clock: receipt time of every entry.
         shift: what is added to every timestamp.
+        mark: of the import; None leaves its events unmarked.
+        sheet: the reconciliation sheet of the entries before.
     """
 
     def __init__(
-        self, queue: IngestQueue, key: Credential, clock: Clock, shift: timedelta | None = None
+        self,
+        queue: IngestQueue,
+        key: Credential,
+        clock: Clock,
+        shift: timedelta | None = None,
+        *,
+        mark: ImportMark | None = None,
+        sheet: SheetDays = MappingProxyType({}),
     ) -> None:
         self._queue = queue
         self._key = key
         self._clock = clock
         self._shift = shift
+        self._mark = mark
+        self.sheet = sheet
         self.outcomes: Counter[str] = Counter()
         self.received_now = 0
         """Accepted events that take the time of their receipt, since theirs is too old or cannot be read."""
@@ -58,14 +72,20 @@ class EventImporter:
         """
         remaining = iter(entries)
         while batch := await asyncio.to_thread(lambda: list(islice(remaining, MAX_CONCURRENT))):
-            self.outcomes.update(await asyncio.gather(*map(self._enqueue_or_count_rejection, batch)))
+            outcomes = await asyncio.gather(*map(self._enqueue_or_count_rejection, batch))
+            self.outcomes.update(outcomes)
+            self.sheet = add_to_sheet(self.sheet, batch, outcomes)
             if (saving := on_batch(batch)) is not None:
                 await saving
 
     async def _enqueue_or_count_rejection(self, entry: ImportEntry) -> str:
         if entry.body is None:
             return entry.skip_reason or "not an event"
-        body = entry.body if self._shift is None else shift_timestamp(entry.body, self._shift)
+        outcomes = [await self._enqueue_body(entry, body) for body in (entry.body, *entry.further_bodies)]
+        return next((outcome for outcome in outcomes if outcome == EnqueueResult.QUEUED.value), outcomes[0])
+
+    async def _enqueue_body(self, entry: ImportEntry, sent: Mapping[str, Any]) -> str:
+        body = self._with_mark(sent if self._shift is None else shift_timestamp(sent, self._shift))
         verdict = validate_name_and_identity(body)
         if isinstance(verdict, RejectionReason):
             await self._queue.count_rejected(
@@ -80,10 +100,19 @@ class EventImporter:
             )
         return offer.value
 
+    def _with_mark(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        if self._mark is None:
+            return body
+        properties = body.get("properties")
+        marked = {IMPORT_PROPERTY: str(self._mark.import_id)}
+        return {**body, "properties": {**(properties if isinstance(properties, dict) else {}), **marked}}
+
     def _build_event_with_fallback_id(
         self, entry: ImportEntry, body: object, validated: ValidatedEvent
     ) -> ReceivedEvent:
         event_id = validated.event_id or entry.event_id
+        if event_id is not None and self._mark is not None:
+            event_id = self._mark.event_id(event_id)
         return ReceivedEvent(
             workspace_id=self._key.workspace_id,
             key_id=self._key.id,

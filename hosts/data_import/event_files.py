@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import orjson
 
-from hosts.data_import.entries import ImportEntry
-from hosts.data_import.lines import iterate_lines_and_cut_long_ones
+from service_core.ingestion.import_sources.lines import iterate_lines_and_cut_long_ones
+from service_core.ingestion.import_sources.models import ImportEntry
 from service_core.ingestion.imported_rows import is_touchpoint_export
 from service_core.kernel.errors import StartupError
 from service_core.kernel.file_response import FORMULA_STARTS
@@ -135,6 +135,11 @@ def _parse_json_or_date_cell(cell: Any) -> Any:
             return json.loads(cell)
         except ValueError:
             return cell
+    return json_value_of_parquet_cell(cell)
+
+
+def json_value_of_parquet_cell(cell: Any) -> Any:
+    """Returns a cell with the types that JSON has: decimals and times as text, objects without absent fields."""
     if isinstance(cell, Decimal):
         return str(cell)
     if isinstance(cell, dict | list):

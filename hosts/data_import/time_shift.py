@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hosts.data_import.entries import ImportEntry
 from service_core.ingestion.event_time import parse_iso_or_epoch_time
+from service_core.ingestion.import_sources.models import ImportEntry
 
 
 def shift_that_moves_newest_to(now: datetime, entries: Iterable[ImportEntry]) -> timedelta:

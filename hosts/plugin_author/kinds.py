@@ -87,6 +87,7 @@ KINDS: Final[Mapping[str, PluginKind]] = {
     "ingest_protocol": PluginKind(
         "turns requests of another product into events", reads=("EVENTS", "PERSONAL_DATA")
     ),
+    "import_source": PluginKind("reads files of another product", reads=("EVENTS", "PERSONAL_DATA")),
     "geo": PluginKind("finds the location of an IP address", reads=("PERSONAL_DATA",)),
     "limiter": PluginKind("counts rate limits", reads=()),
     "mail": PluginKind("sends e-mail", reads=("PERSONAL_DATA",)),

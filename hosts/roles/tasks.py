@@ -23,6 +23,7 @@ from service_core.changes.change_executor import ChangeExecutor
 from service_core.commerce.fx.sync_rates import ExchangeRateSync
 from service_core.commerce.sync.connection_sync import ConnectionSync
 from service_core.delivery.exports.export_worker import ExportWorker
+from service_core.delivery.imports.removal import ImportRemoval
 from service_core.kernel.settings import IngestSettings, PostbacksSettings, Settings
 from service_core.privacy.data_ageing import PersonalDataAgeing
 from service_core.privacy.erase_person import PersonErasure
@@ -71,6 +72,8 @@ def scheduled_tasks(
     yield run_periodically_until_stopped(
         ERASURE_SECONDS, partial(complete_requested_erasures, build_person_erasure(ports)), stop
     )
+    removal = ports.build_from_adapters(ImportRemoval)
+    yield run_periodically_until_stopped(ERASURE_SECONDS, partial(remove_requested_imports, removal), stop)
     yield run_periodically_until_stopped(
         REENRICHMENT_SECONDS, lambda: run_requested_reenrichments(ports), stop
     )
@@ -125,6 +128,12 @@ async def complete_requested_erasures(erasure: PersonErasure) -> None:
     """Completes requested erasures, and logs their ids."""
     for completed in await erasure.complete_requested():
         _privacy_log.info("erasure %s of workspace %s is completed", completed.id, completed.workspace_id)
+
+
+async def remove_requested_imports(removal: ImportRemoval) -> None:
+    """Removes the imports whose removal is requested, and logs their ids."""
+    for job in await removal.complete_requested():
+        _privacy_log.info("import %s of workspace %s is removed", job.id, job.workspace_id)
 
 
 def build_usage_alerts(ports: Ports) -> UsageAlerts:

@@ -1,4 +1,4 @@
-"""Imports: upload a file, see what its columns become, start it, and follow it to its counts by reason."""
+"""Imports: upload a file, see what it becomes, start it, follow it to its reconciliation sheet, and remove it again."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,13 @@ from hosts.web.forms import parse_id_or_raise_not_found
 from hosts.web.page_context import Page, PageContext
 from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.access.roles import Permission
-from service_core.delivery.imports.models import ACCEPTED, FINAL_STATES, WORKER_STATES, ImportStatus
+from service_core.delivery.imports.models import (
+    ACCEPTED,
+    ENDED_STATES,
+    FINAL_STATES,
+    WORKER_STATES,
+    ImportStatus,
+)
 from service_core.ingestion.body_fields import BODY_FIELDS, OBJECT_FIELDS
 from service_core.kernel.settings import Settings
 
@@ -32,6 +38,8 @@ STATUS_LABELS: Final[Mapping[str, str]] = {
     "completed": "Completed",
     "failed": "Failed",
     "cancelled": "Cancelled",
+    "removing": "Removing its events",
+    "removed": "Removed",
 }
 REASON_LABELS: Final[Mapping[str, str]] = {
     "queued": "Events",
@@ -44,6 +52,12 @@ REASON_LABELS: Final[Mapping[str, str]] = {
     "invalid_json": "Lines that aren't JSON objects",
     "no_event_name": "Rows without an event name",
     "no_identity": "Rows without any user or visitor ID",
+    "daily_total": "Daily totals, which hold no events",
+    "duplicate": "Duplicates of earlier events",
+    "not_utf8": "Rows that aren't UTF-8 text",
+    "other_table": "Rows of other tables",
+    "too_long": "Lines that are too long for an event",
+    "wrong_column_count": "Rows with too few or too many columns",
 }
 """Outcome of a line or row -> in words."""
 
@@ -54,6 +68,10 @@ PROBLEM_LABELS: Final[Mapping[str, str]] = {
     "invalid_field": "The file is empty.",
 }
 REFRESH_SECONDS: Final = 3
+SHOWN_DAYS: Final = 366
+SOURCE_PREFIX: Final = "source:"
+"""Begins the choice of an import source among the file types."""
+
 MAX_MAPPED_COLUMNS: Final = 100
 _SINGLE_FIELDS: Final = tuple(name for name in BODY_FIELDS if name not in {*OBJECT_FIELDS, "event_name"})
 _COMMON_FIELDS: Final = (
@@ -82,7 +100,9 @@ async def create_import(context: PageContext, public_id: str) -> Response:
     view = await open_workspace_view(context, public_id, Permission.MANAGE)
     kind = context.form.text("format")
     site = context.form.text("site")
-    body = {"format": kind, "file_name": context.form.text("name")[:255]}
+    source = kind.removeprefix(SOURCE_PREFIX)
+    read_by = {"format": kind} if source == kind else {"format": "source", "source": source}
+    body = {**read_by, "file_name": context.form.text("name")[:255]}
     result = await view.send("POST", "/imports", body | ({"site": site} if kind == "access_log" else {}))
     if not _is_accepted(result):
         return await _list_page(view, result, {"format": kind, "site": site})
@@ -120,6 +140,20 @@ async def cancel_import(context: PageContext, public_id: str, import_id: str) ->
     return context.redirect_to(f"{view.path}{path}")
 
 
+async def remove_import(context: PageContext, public_id: str, import_id: str) -> Response:
+    """Remove what an import brought in, after a page that says how much it is."""
+    view = await open_workspace_view(context, public_id, Permission.MANAGE)
+    path = f"/imports/{parse_id_or_raise_not_found(import_id)}"
+    job = await view.get_or_not_found(path)
+    is_confirmed = context.form.text("confirmed") == "yes"
+    result = await view.send("POST", f"{path}/remove", {"dry_run": not is_confirmed})
+    if not _is_accepted(result):
+        return await _import_page(view, job, result.refusal_message, result.status)
+    if is_confirmed:
+        return context.redirect_to(f"{view.path}{path}")
+    return await _import_page(view, job, removable_events=result.body["events"])
+
+
 async def _start_and_lead_back(
     context: PageContext, public_id: str, import_id: str, body: Mapping[str, Any]
 ) -> Response:
@@ -135,20 +169,27 @@ async def _start_and_lead_back(
 async def _list_page(
     view: WorkspaceView, refused: ApiResult | None = None, values: Mapping[str, str] | None = None
 ) -> Response:
-    jobs = (await view.get_or_fail("/imports", limit="50"))["imports"]
+    listed = await view.get_or_fail("/imports", limit="50")
+    jobs, sources = listed["imports"], listed["sources"]
     return await view.render(
         "imports.html",
         refused.status if refused else 200,
         jobs=jobs,
-        formats=FORMATS,
+        formats=FORMATS | {f"{SOURCE_PREFIX}{s['id']}": f"{s['label']}: {s['files']}" for s in sources},
         statuses=STATUS_LABELS,
+        names=[_name_import(job) for job in jobs],
         refused=refused.refusal_message if refused else None,
         values=values or {"format": "access_log", "site": _suggest_site(view)},
     )
 
 
 async def _import_page(
-    view: WorkspaceView, job: Answer, problem: str | None = None, status: int = 200
+    view: WorkspaceView,
+    job: Answer,
+    problem: str | None = None,
+    status: int = 200,
+    *,
+    removable_events: int | None = None,
 ) -> Response:
     in_progress = ImportStatus(job["status"]) in WORKER_STATES
     live = in_progress and request.args.get("updates") != "off"
@@ -157,7 +198,8 @@ async def _import_page(
         status,
         job=job,
         problem=problem,
-        formats=FORMATS,
+        name=_name_import(job),
+        file_type=FORMATS.get(job["format"]) or f"Export of {job['source']}",
         statuses=STATUS_LABELS,
         upload_action=_upload_action(view, job),
         max_bytes=view.context.component(Settings).exports.max_import_bytes,
@@ -168,6 +210,10 @@ async def _import_page(
         in_progress=in_progress,
         live=live,
         is_final=ImportStatus(job["status"]) in FINAL_STATES,
+        is_removable=ImportStatus(job["status"]) in ENDED_STATES and job["accepted"],
+        removable_events=removable_events,
+        days=[_label_day(line) for line in job["days"][-SHOWN_DAYS:]],
+        day_count=len(job["days"]),
     )
     if live:
         page = f"{view.context.base}{view.path}/imports/{job['id']}"
@@ -186,6 +232,18 @@ def label_counts(job: Answer) -> list[tuple[str, int]]:
             for reason, count in left_out
         ),
     ]
+
+
+def _name_import(job: Answer) -> str:
+    return str(job["file_name"] or FORMATS.get(job["format"]) or f"Export of {job['source']}")
+
+
+def _label_day(line: Answer) -> dict[str, Any]:
+    """Returns a line of the reconciliation sheet with its differences in words."""
+    named = (
+        f"{REASON_LABELS.get(reason, reason)}: {count:,}" for reason, count in line["differences"].items()
+    )
+    return {**line, "words": ", ".join(named)}
 
 
 def _checked_counts(job: Answer) -> Sequence[tuple[str, int]]:
@@ -240,4 +298,5 @@ PAGES: Final = (
     Page("POST /w/<public_id>/imports/<import_id>/check", check_import_again),
     Page("POST /w/<public_id>/imports/<import_id>/start", start_import),
     Page("POST /w/<public_id>/imports/<import_id>/cancel", cancel_import),
+    Page("POST /w/<public_id>/imports/<import_id>/remove", remove_import),
 )

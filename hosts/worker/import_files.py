@@ -14,15 +14,17 @@ from typing import Any, Final
 from hosts.data_import.access_logs import read_access_log_with_skipped_lines
 from hosts.data_import.column_mapping import ColumnMapping, map_columns
 from hosts.data_import.enqueue import EventImporter
-from hosts.data_import.entries import ImportEntry
 from hosts.data_import.event_files import read_event_file_by_suffix, read_header
+from hosts.data_import.source_files import open_source_file
+from hosts.worker.import_dry_run import outcome_without_import
 from hosts.worker.run_import import find_active_write_key_of_workspace
 from service_core.access.ports import CredentialStore
-from service_core.delivery.imports.models import ACCEPTED, ImportFormat, ImportJob, ImportProgress
+from service_core.delivery.imports.models import ImportFormat, ImportJob, ImportProgress
 from service_core.delivery.imports.ports import ImportRefused, SaveProgress
-from service_core.ingestion.models import RejectionReason
+from service_core.ingestion.import_sources.models import ImportEntry
+from service_core.ingestion.import_sources.ports import ImportSource
+from service_core.ingestion.import_sources.read_source import read_source_with_row_ids
 from service_core.ingestion.ports import EnqueueFailed, IngestQueue
-from service_core.ingestion.validation import validate_name_and_identity
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import StartupError
 from service_core.kernel.file_response import ByteStreamOpener
@@ -44,6 +46,7 @@ _SUFFIXES: Final[Mapping[ImportFormat, str]] = {
     ImportFormat.CSV: ".csv",
     ImportFormat.NDJSON: ".ndjson",
     ImportFormat.PARQUET: ".parquet",
+    ImportFormat.SOURCE: "",
 }
 
 
@@ -56,10 +59,18 @@ class UploadedFiles:
         queue: where events go, the same as those of `/track`.
         credentials: have the write key that the ledger counts the import under.
         clock: receipt time of every entry.
+        sources: import sources by id.
     """
 
-    def __init__(self, queue: IngestQueue, credentials: CredentialStore, clock: Clock) -> None:
+    def __init__(
+        self,
+        queue: IngestQueue,
+        credentials: CredentialStore,
+        clock: Clock,
+        sources: Mapping[str, ImportSource],
+    ) -> None:
         self._queue = queue
+        self._sources = sources
         self._credentials = credentials
         self._clock = clock
 
@@ -68,14 +79,14 @@ class UploadedFiles:
     ) -> Mapping[str, Any]:
         """Returns mapping, unused columns, first events and outcomes of the first entries."""
         async with _private_copy_renewing_lease(job, open_file, save) as path:
-            return await asyncio.to_thread(_preview_file, job, path)
+            return await asyncio.to_thread(self._preview_file, job, path)
 
     async def import_file(self, job: ImportJob, open_file: ByteStreamOpener, save: SaveProgress) -> None:
         """Enqueues the entries after those that are durable, in batches."""
         key = await find_active_write_key_of_workspace(self._credentials, job.workspace_id)
         if key is None:
             raise ImportRefused("The workspace has no write key. Create one under Settings > API keys.")
-        importer = EventImporter(self._queue, key, self._clock)
+        importer = EventImporter(self._queue, key, self._clock, mark=job.mark, sheet=job.sheet)
         before, read_bytes, entry_count = Counter(job.counts), job.read_bytes, job.entry_count
 
         async def save_batch(batch: list[ImportEntry]) -> None:
@@ -84,16 +95,61 @@ class UploadedFiles:
             entry_count += len(batch)
             counts = before + importer.outcomes
             await save(
-                ImportProgress(entry_count, read_bytes, counts, job.received_now + importer.received_now)
+                ImportProgress(
+                    entry_count, read_bytes, counts, job.received_now + importer.received_now, importer.sheet
+                )
             )
 
         async with _private_copy_renewing_lease(job, open_file, save) as path:
-            entries = _iterate_entries_or_refuse(job, path)
+            entries = self._iterate_entries_or_refuse(job, path)
             await _skip_durable_entries_renewing_lease(entries, job, save)
             try:
                 await importer.enqueue_in_batches(entries, save_batch)
             except EnqueueFailed:
                 raise ImportRefused("The queue takes no more events. Import the file again later.") from None
+
+    def _iterate_entries_or_refuse(self, job: ImportJob, path: Path) -> Iterator[ImportEntry]:
+        """Yields all entries of a file, mapped.
+
+        Raises:
+            ImportRefused: the file cannot be read.
+        """
+        with _refuse_unreadable():
+            yield from self._read_entries(job, path)
+
+    def _read_entries(self, job: ImportJob, path: Path) -> Iterable[ImportEntry]:
+        """Returns all entries of a file, mapped.
+
+        Raises:
+            ImportRefused: the plugin of its import source is not installed any more.
+        """
+        if job.format is ImportFormat.ACCESS_LOG:
+            return read_access_log_with_skipped_lines(path, job.site or "")
+        if job.format is ImportFormat.SOURCE:
+            source = self._sources.get(job.source or "")
+            if source is None:
+                raise ImportRefused(f"The import source {job.source} is not installed.")
+            return read_source_with_row_ids(source, open_source_file(path), job.digest or "")
+        return map(_map_file_columns(job, path).to_entry, read_event_file_by_suffix(path, job.digest or ""))
+
+    def _preview_file(self, job: ImportJob, path: Path) -> Mapping[str, Any]:
+        """Returns the preview of a file as the API shows it.
+
+        Raises:
+            ImportRefused: the file cannot be read.
+        """
+        with _refuse_unreadable():
+            has_columns = job.format not in {ImportFormat.ACCESS_LOG, ImportFormat.SOURCE}
+            mapping = _map_file_columns(job, path) if has_columns else ColumnMapping()
+            checked = list(islice(self._read_entries(job, path), CHECKED_ENTRIES))
+        events = [dict(entry.body) for entry in checked if entry.body is not None]
+        return {
+            "is_export": mapping.is_export,
+            "columns": [{"column": column, "field": target} for column, target in mapping.targets],
+            "unused": list(mapping.unused),
+            "events": events[:SAMPLE_EVENTS],
+            "counts": dict(Counter(map(outcome_without_import, checked))),
+        }
 
 
 @asynccontextmanager
@@ -127,16 +183,6 @@ async def _skip_durable_entries_renewing_lease(
         await save(job.progress())
 
 
-def _iterate_entries_or_refuse(job: ImportJob, path: Path) -> Iterator[ImportEntry]:
-    """Yields all entries of a file, mapped.
-
-    Raises:
-        ImportRefused: the file cannot be read.
-    """
-    with _refuse_unreadable():
-        yield from _read_entries(job, path)
-
-
 @contextmanager
 def _refuse_unreadable() -> Iterator[None]:
     """Turns errors of a reader into a refusal.
@@ -157,39 +203,5 @@ def _skip_entries(entries: Iterable[ImportEntry], count: int) -> None:
         pass
 
 
-def _read_entries(job: ImportJob, path: Path) -> Iterable[ImportEntry]:
-    """Returns all entries of a file, mapped."""
-    if job.format is ImportFormat.ACCESS_LOG:
-        return read_access_log_with_skipped_lines(path, job.site or "")
-    return map(_map_file_columns(job, path).to_entry, read_event_file_by_suffix(path, job.digest or ""))
-
-
 def _map_file_columns(job: ImportJob, path: Path) -> ColumnMapping:
     return map_columns(read_event_file_by_suffix(path, ""), job.columns, read_header(path))
-
-
-def _preview_file(job: ImportJob, path: Path) -> Mapping[str, Any]:
-    """Returns the preview of a file as the API shows it.
-
-    Raises:
-        ImportRefused: the file cannot be read.
-    """
-    with _refuse_unreadable():
-        mapping = ColumnMapping() if job.format is ImportFormat.ACCESS_LOG else _map_file_columns(job, path)
-        checked = list(islice(_read_entries(job, path), CHECKED_ENTRIES))
-    events = [dict(entry.body) for entry in checked if entry.body is not None]
-    return {
-        "is_export": mapping.is_export,
-        "columns": [{"column": column, "field": target} for column, target in mapping.targets],
-        "unused": list(mapping.unused),
-        "events": events[:SAMPLE_EVENTS],
-        "counts": dict(Counter(map(_outcome_without_import, checked))),
-    }
-
-
-def _outcome_without_import(entry: ImportEntry) -> str:
-    """Returns what would become of an entry that is no duplicate."""
-    if entry.body is None:
-        return entry.skip_reason or "not an event"
-    verdict = validate_name_and_identity(entry.body)
-    return verdict.value if isinstance(verdict, RejectionReason) else ACCEPTED

@@ -27,7 +27,12 @@ class _LazyUploadedFiles:
     def _reader(self) -> ImportFileReader:
         from hosts.worker.import_files import UploadedFiles  # noqa: PLC0415 - see above
 
-        return UploadedFiles(self._ports.queue, self._ports.workspace.credentials, self._ports.clock)
+        return UploadedFiles(
+            self._ports.queue,
+            self._ports.workspace.credentials,
+            self._ports.clock,
+            self._ports.registry.import_sources,
+        )
 
 
 def build_import_worker(ports: Ports) -> ImportWorker:

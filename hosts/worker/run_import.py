@@ -16,12 +16,14 @@ from hosts.composition.ports import Ports, start_adapters
 from hosts.consumer_lock import try_consumer_lock
 from hosts.data_import.checkpoint import ImportCheckpoint
 from hosts.data_import.enqueue import EventImporter
-from hosts.data_import.entries import ImportEntry
 from hosts.data_import.time_shift import shift_that_moves_newest_to
 from hosts.ingest.error_answers import describe_queue_failure_root_cause
 from hosts.worker.consumer import build_ingest_pipeline, process_batches_until_queue_is_empty
+from hosts.worker.import_record import ImportedFile, ImportRecord
 from service_core.access.models import Credential, CredentialKind
 from service_core.access.ports import CredentialStore
+from service_core.delivery.imports.models import ImportJob
+from service_core.ingestion.import_sources.models import ImportEntry
 from service_core.ingestion.ports import EnqueueFailed, IngestQueue
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError
@@ -36,14 +38,14 @@ class ImportTask:
 
     Attributes:
         config: settings file of the deployment.
-        digest: name of the file's content.
+        file: the file, as the import job names it.
         entries: reads the file from its start; called once more to find the newest timestamp.
         shift_to_now: move the newest event to now.
         workspace: public id; None when there is only one.
     """
 
     config: Path
-    digest: str
+    file: ImportedFile
     entries: Callable[[], Iterable[ImportEntry]]
     shift_to_now: bool = False
     workspace: str | None = None
@@ -57,11 +59,13 @@ class ImportResult:
         counts: entries by outcome.
         previously_imported: how many an earlier run had brought in already.
         received_now: accepted ones that take the time of their receipt.
+        job: the import job, with its reconciliation sheet.
     """
 
     counts: Counter[str]
     previously_imported: int
     received_now: int
+    job: ImportJob
 
 
 async def resume_import_and_wait_until_stored(
@@ -84,16 +88,21 @@ async def resume_import_and_wait_until_stored(
     ports = Ports(settings, folder, load_registry_of_deployment(settings, folder), system_clock)
     async with start_adapters([ports.workspace, ports.queue]):
         key = await find_active_write_key(ports.workspace.credentials, task.workspace)
-        checkpoint = ImportCheckpoint(folder, f"{task.digest}:{key.workspace_id}")
+        record = await ImportRecord.open_or_create(ports.workspace.imports, task.file, key, system_clock)
+        checkpoint = ImportCheckpoint(folder, record.checkpoint_name())
+        before = await record.skip_known_entries(checkpoint)
         shift = shift_that_moves_newest_to(system_clock(), task.entries()) if task.shift_to_now else None
-        importer = EventImporter(ports.queue, key, system_clock, shift)
-        before = checkpoint.done_entries
+        importer = EventImporter(
+            ports.queue, key, system_clock, shift, mark=record.job.mark, sheet=record.job.sheet
+        )
         remaining = iter(task.entries())
         on_bytes_read(sum(entry.byte_count for entry in islice(remaining, before)))
 
-        def save_checkpoint_after_batch(batch: list[ImportEntry]) -> None:
+        async def save_record_and_checkpoint_after_batch(batch: list[ImportEntry]) -> None:
+            read_bytes = sum(entry.byte_count for entry in batch)
+            await record.save_batch(importer, len(batch), read_bytes)
             checkpoint.advance_and_save(len(batch))
-            on_bytes_read(sum(entry.byte_count for entry in batch))
+            on_bytes_read(read_bytes)
 
         everything_enqueued = asyncio.Event()
         storing = asyncio.create_task(
@@ -103,9 +112,11 @@ async def resume_import_and_wait_until_stored(
         )
         try:
             await _enqueue_while_storing(
-                importer.enqueue_in_batches(remaining, save_checkpoint_after_batch), storing
+                importer.enqueue_in_batches(remaining, save_record_and_checkpoint_after_batch), storing
             )
+            await record.complete()
         except EnqueueFailed as failure:
+            await record.fail("The queue takes no more events.")
             raise StartupError(
                 f"The queue takes no more events: {describe_queue_failure_root_cause(failure)}. What came before is kept; run the command again "
                 "once that is solved."
@@ -113,7 +124,7 @@ async def resume_import_and_wait_until_stored(
         finally:
             everything_enqueued.set()
             await storing
-        return ImportResult(importer.outcomes, before, importer.received_now)
+        return ImportResult(importer.outcomes, before, importer.received_now, record.job)
 
 
 async def find_active_write_key(credential_store: CredentialStore, public_id: str | None) -> Credential:

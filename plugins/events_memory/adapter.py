@@ -25,6 +25,7 @@ from plugins.events_memory import (
 from plugins.events_memory.workspace_events import WorkspaceEvents
 from service_core.plugin import (
     CAMPAIGN_COLUMNS,
+    IMPORT_PROPERTY,
     MAX_ITEMS_PER_PERSON,
     REENRICHED_COLUMNS,
     WEB,
@@ -285,6 +286,16 @@ class MemoryEventStore:
         for key in superseded:
             del self._superseded[key]
         return {"events": len(gone), "superseded_events": len(superseded)}
+
+    async def delete_imported_events(self, workspace_id: UUID, import_id: UUID) -> int:
+        """Deletes the events that an import brought in."""
+        stored = (*self._events, *(each.event for each in self._superseded.values()))
+        own = [
+            e.seq
+            for e in stored
+            if e.workspace_id == workspace_id and e.event_data.get(IMPORT_PROPERTY) == str(import_id)
+        ]
+        return (await self.delete_events(workspace_id, own))["events"]
 
     async def update_enriched_columns(self, workspace_id: UUID, events: Sequence[Event]) -> None:
         """Replaces the enriched columns of stored events."""

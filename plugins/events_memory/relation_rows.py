@@ -184,6 +184,7 @@ def _session_rows(history: WorkspaceEvents, scope: QueryScope) -> Iterator[Relat
                 "exit_page": history.exit_page(first),
             },
             entry=history.entry_event(first),
+            property_event=history.entry_event(first),
         )
 
 

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from plugins.events_sql.attribution.path_counts import count_touch_paths, may_share_path_tables
 from plugins.events_sql.dialects.open_backend import open_backend
+from plugins.events_sql.event_deletion import EventDeletion
 from plugins.events_sql.execution.query_executor import Backend, QueryExecutor, StatementRunner
 from plugins.events_sql.execution.shared_reads import Q, R, SharedReads
 from plugins.events_sql.reads import event_queries, export_batches, session_states, superseded_events
@@ -34,7 +35,6 @@ from plugins.events_sql.schema.tables import ID_NUMBERS, STORE_VERSION
 from plugins.events_sql.settings import SqlSettings
 from plugins.events_sql.statement_warm_up import compile_frequent_statements_once
 from plugins.events_sql.writes.append import TransactionalWrites
-from plugins.events_sql.writes.event_conditions import happened_before, has_sequence_number
 from service_core.plugin import (
     MAX_ITEMS_PER_PERSON,
     AcquisitionValuesQuery,
@@ -97,7 +97,7 @@ def _one_by_one(
     return lambda queries, runner: [evaluate(query, runner) for query in queries]
 
 
-class SqlEventStore:
+class SqlEventStore(EventDeletion):
     """The event-store ports on one SQL engine.
 
     Args:
@@ -328,27 +328,6 @@ class SqlEventStore:
             lambda writer: self.backend.writes.revoke_links_and_recompute_owners(
                 writer, workspace_id, event_id
             )
-        )
-
-    async def truncate_addresses(self, before: datetime, since: datetime | None = None) -> int:
-        """Cuts the IP addresses of events received in a time range, one day in each transaction."""
-        return await self._engine.run_write_to_its_end(
-            lambda writer: self.backend.writes.truncate_addresses(writer, before, since)
-        )
-
-    async def delete_events_before(self, workspace_id: UUID, before: datetime) -> int:
-        """Deletes the events of a workspace that happened before a time."""
-        conditions = [happened_before(before)]
-        deleted = await self._engine.run_write_to_its_end(
-            lambda writer: self.backend.writes.delete_events(writer, workspace_id, conditions)
-        )
-        return deleted["events"]
-
-    async def delete_events(self, workspace_id: UUID, seqs: Collection[int]) -> Mapping[str, int]:
-        """Deletes events by sequence number."""
-        conditions = list(has_sequence_number(seqs))
-        return await self._engine.run_write_to_its_end(
-            lambda writer: self.backend.writes.delete_events(writer, workspace_id, conditions)
         )
 
     async def update_enriched_columns(self, workspace_id: UUID, events: Sequence[Event]) -> None:  # noqa: ARG002 - each event names it

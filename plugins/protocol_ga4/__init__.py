@@ -2,11 +2,18 @@
 
 from collections.abc import Iterable
 
+from plugins.protocol_ga4.history import Ga4History
 from plugins.protocol_ga4.protocol import Ga4Protocol
-from service_core.plugin import IngestProtocol, hook
+from service_core.plugin import ImportSource, IngestProtocol, hook
 
 
 @hook
 def ingest_protocols() -> Iterable[IngestProtocol]:
     """The protocol of Google Analytics 4."""
     return (Ga4Protocol(),)
+
+
+@hook
+def import_sources() -> Iterable[ImportSource]:
+    """The history of the product."""
+    return (Ga4History(),)

@@ -2,11 +2,18 @@
 
 from collections.abc import Iterable
 
+from plugins.protocol_mixpanel.history import MixpanelHistory
 from plugins.protocol_mixpanel.protocol import MixpanelProtocol
-from service_core.plugin import IngestProtocol, hook
+from service_core.plugin import ImportSource, IngestProtocol, hook
 
 
 @hook
 def ingest_protocols() -> Iterable[IngestProtocol]:
     """The protocol of Mixpanel."""
     return (MixpanelProtocol(),)
+
+
+@hook
+def import_sources() -> Iterable[ImportSource]:
+    """The history of the product."""
+    return (MixpanelHistory(),)

@@ -2,11 +2,18 @@
 
 from collections.abc import Iterable
 
+from plugins.protocol_plausible.history import PlausibleHistory
 from plugins.protocol_plausible.protocol import PlausibleProtocol
-from service_core.plugin import IngestProtocol, hook
+from service_core.plugin import ImportSource, IngestProtocol, hook
 
 
 @hook
 def ingest_protocols() -> Iterable[IngestProtocol]:
     """The protocol of Plausible."""
     return (PlausibleProtocol(),)
+
+
+@hook
+def import_sources() -> Iterable[ImportSource]:
+    """The history of the product."""
+    return (PlausibleHistory(),)

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from plugins.workspace_sql.change_counter import request_increment_at_commit
 from plugins.workspace_sql.database import SqlStore
 from plugins.workspace_sql.records import row_of
 from plugins.workspace_sql.statements import matches
@@ -41,11 +42,18 @@ class SqlImports(SqlStore):
         return await self._database.fetch_records(ImportJob, newest)
 
     async def replace_import_if_unchanged(self, before: ImportJob, after: ImportJob) -> bool:
-        """Saves the next state if status, attempt and ``free_at`` are still those of ``before``."""
+        """Saves the next state if status, attempt and ``free_at`` are still those of ``before``.
+
+        A removed one invalidates the caches of all processes.
+        """
         unchanged = matches(IMPORTS, id=before.id, status=before.status, attempt=before.attempt)
         same_lease = _ROW.free_at.is_not_distinct_from(before.free_at)
         update = sa.update(IMPORTS).where(unchanged, same_lease).values(row_of(after))
-        return bool(await self._database.execute(update))
+        async with self._database.write() as connection:
+            is_replaced = bool((await connection.execute(update)).rowcount)
+            if is_replaced and after.status is ImportStatus.REMOVED:
+                request_increment_at_commit(connection)
+            return is_replaced
 
     async def list_available_imports(self, now: datetime, limit: int) -> list[ImportJob]:
         """Returns jobs whose ``free_at`` has passed, oldest first."""

@@ -210,7 +210,7 @@ class Relation(StrEnum):
     ``SESSIONS``
         One row per session whose first event is in the span; facts cover the whole session, without events that
         no device sent. Columns:
-        `entry_column`, ``visitor_id``, ``visitor_is_new``, ``pageviews``, ``events``, ``duration`` (seconds),
+        `entry_column`, `property_column` of the same event, ``visitor_id``, ``visitor_is_new``, ``pageviews``, ``events``, ``duration`` (seconds),
         ``bounced``, ``engaged``, ``has_cart``, ``has_purchase``, ``exit_page``. A session without a page view is neither
         bounced nor engaged. Any event that `is_conversion` makes a session with a page view engaged, unless it repeats
         an order (`find_repeated_order_reports`); nor is a repeat a purchase. A device's event whose order a server or a

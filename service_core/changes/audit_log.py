@@ -18,8 +18,13 @@ UNDOABLE_ACTIONS: Final = frozenset({Action.UPDATE, Action.REORDER, Action.DELET
 EVENT_HISTORY_TYPE: Final = "event_history"
 """Resource type of the entry that stored events were enriched again."""
 
-NOT_UNDOABLE_TYPES: Final = frozenset({"container_script_proposal", "link_domain", EVENT_HISTORY_TYPE})
-"""Resource types whose changes are decisions, proofs or recomputations and cannot be undone."""
+IMPORT_TYPE: Final = "import"
+"""Resource type of the entry that an import was removed."""
+
+NOT_UNDOABLE_TYPES: Final = frozenset(
+    {"container_script_proposal", "link_domain", EVENT_HISTORY_TYPE, IMPORT_TYPE}
+)
+"""Resource types whose changes are decisions, proofs, recomputations or removals and cannot be undone."""
 
 PUBLIC_TYPES: Final = frozenset({"share_link"})
 """Resource types whose content may have been seen by the public, so that a creation is not undone."""

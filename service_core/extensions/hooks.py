@@ -13,6 +13,7 @@ from service_core.commerce.providers.ports import RevenueProvider
 from service_core.delivery.postbacks.ports import ConversionSender
 from service_core.extensions.adapters import Adapter
 from service_core.extensions.plugin_info import PluginInfo
+from service_core.ingestion.import_sources.ports import ImportSource
 from service_core.ingestion.protocols.ports import IngestProtocol
 from service_core.kernel.operations import Operation
 
@@ -70,3 +71,7 @@ class Hooks:
     @hookspec
     def ingest_protocols(self) -> Iterable[IngestProtocol]:  # type: ignore[empty-body]
         """Returns ingest protocols; the ingest host serves their routes. Two with one id or one path stop the startup."""
+
+    @hookspec
+    def import_sources(self) -> Iterable[ImportSource]:  # type: ignore[empty-body]
+        """Returns import sources; ``touchpoint import ID FILE`` and the web page read files by them."""

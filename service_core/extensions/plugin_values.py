@@ -23,6 +23,7 @@ from service_core.extensions.plugin_info import (
     describe_unsupported_api_version,
     describe_wrong_field_type,
 )
+from service_core.ingestion.import_sources.ports import ImportSource
 from service_core.ingestion.protocols.ports import IngestProtocol
 from service_core.kernel.errors import StartupError
 from service_core.kernel.operations import Operation
@@ -73,6 +74,11 @@ VALUE_KINDS: Final[Mapping[str, _ValueKind]] = {
         IngestProtocol,
         lambda protocol: str(protocol.info.id),
         lambda protocol: f"the ingest protocol {protocol.info.id!r}",
+    ),
+    "import_sources": _ValueKind(
+        ImportSource,
+        lambda source: str(source.info.id),
+        lambda source: f"the import source {source.info.id!r}",
     ),
 }
 """Hook -> what its values are, in the order they are listed."""

@@ -29,6 +29,8 @@ from service_core.extensions.plugin_values import (
     find_clashes,
     load_plugin,
 )
+from service_core.ingestion.import_sources.ports import ImportSource
+from service_core.ingestion.import_sources.read_source import index_sources_by_id
 from service_core.ingestion.protocols.routes import ProtocolRoutes
 from service_core.kernel.errors import StartupError
 from service_core.kernel.installed_ids import restrict_or_document_installed_ids
@@ -50,6 +52,7 @@ class Registry:
         revenue_providers: id -> provider.
         conversion_senders: id -> sender.
         ingest_protocols: routes of the ingest host.
+        import_sources: id -> source.
         loaded_plugins: each plugin with its declaration and its values.
         faults: plugins that were left out, each with the reason.
         disabled: names of plugins that the operator left out.
@@ -65,6 +68,7 @@ class Registry:
     revenue_providers: Mapping[str, RevenueProvider] = field(default_factory=dict)
     conversion_senders: Mapping[str, ConversionSender] = field(default_factory=dict)
     ingest_protocols: ProtocolRoutes = field(default_factory=ProtocolRoutes)
+    import_sources: Mapping[str, ImportSource] = field(default_factory=dict)
     loaded_plugins: tuple[LoadedPlugin, ...] = ()
     faults: tuple[PluginFault, ...] = ()
     disabled: frozenset[str] = frozenset()
@@ -203,6 +207,7 @@ def _load_plugins(
         try:
             candidate = load_plugin(plugin, hooks)
             ProtocolRoutes.index_by_unique_path(candidate.values.get("ingest_protocols", ()))
+            index_sources_by_id(candidate.values.get("import_sources", ()))
             loaded.append(candidate)
         except StartupError as fault:
             faults.append(PluginFault(plugin, str(fault)))
@@ -273,6 +278,7 @@ def _build_registry(
             {sender.id: sender for sender in values_of("conversion_senders")}
         ),
         ingest_protocols=ProtocolRoutes.index_by_unique_path(values_of("ingest_protocols")),
+        import_sources=index_sources_by_id(values_of("import_sources")),
         loaded_plugins=tuple(loaded),
         faults=faults,
         disabled=disabled,

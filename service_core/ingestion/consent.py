@@ -46,8 +46,7 @@ def is_consent_denied(properties: Mapping[str, Any], *others: Mapping[str, Any])
         properties: the properties of the event.
         others: further objects whose field ``consent`` counts alike.
     """
-    sources = [source for source in (properties, *others) if "consent" in source]
-    return bool(sources) and any(_denies(source["consent"]) for source in sources)
+    return any(_denies(source["consent"]) for source in (properties, *others) if "consent" in source)
 
 
 def _denies(consent: object) -> bool:

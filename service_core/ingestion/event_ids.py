@@ -4,8 +4,9 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from service_core.ingestion.event_names import ALIAS_EVENT, IDENTIFY_EVENT
 from service_core.ingestion.validation import IDENTITY_FIELDS, trimmed_identifier_or_none
@@ -25,7 +26,8 @@ _ANONYMOUS_ID_FIELDS: Final = ("anonymous_id", "anonymousId")
 _PREVIOUS_ID_FIELDS: Final = ("previous_id", "previousId")
 
 
-class EventIds(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class EventIds:
     """The trimmed identifiers of an event, without placeholders.
 
     Attributes:
@@ -74,9 +76,10 @@ def parse_event_ids(event_name: str, body: Mapping[str, Any], properties: Mappin
         )
         user = _first_new_user_id_other_than(body, properties, previous) or user
     sent = (distinct, user, anonymous, visitor)
-    real = [None if value and is_placeholder_id(value) else value for value in sent]
-    if any(real):
-        distinct, user, anonymous, visitor = real
+    if any(value and not is_placeholder_id(value) for value in sent):
+        distinct, user, anonymous, visitor = (
+            None if value and is_placeholder_id(value) else value for value in sent
+        )
     device = anonymous or visitor or distinct or user
     if device is None:
         raise ValueError("an accepted event has an identity")
@@ -90,7 +93,7 @@ def _user_id_or_separate_distinct_id(
     user_id: str | None, distinct_id: str | None, weak_ids: tuple[str | None, ...]
 ) -> str | None:
     """Returns the user id, or else the distinct id if a different weak id was sent; None for a placeholder."""
-    if user_id is None and not {distinct_id, None}.issuperset(weak_ids):
+    if user_id is None and any(other and other != distinct_id for other in weak_ids):
         user_id = distinct_id
     return None if user_id is None or is_placeholder_id(user_id) else user_id
 

@@ -206,9 +206,6 @@ class EventStore(Protocol):
         An event of a sender with a key supersedes one of a sender without, of the same id: the latter is kept and
         counts nowhere (`SupersededEventStore`).
 
-        Args:
-            events: a consumer gives `EventColumns`; a store that reads its columns makes no `Event`.
-
         Returns:
             How many events were new.
         """
@@ -278,6 +275,19 @@ class PersonalDataStore(Protocol):
 
     async def list_ids(self, workspace_id: UUID) -> list[str]:
         """Returns every visitor id and user id that events of a workspace carry, in any order."""
+
+
+class ImportedEventStore(Protocol):
+    """Removes imports from the event store."""
+
+    async def delete_imported_events(self, workspace_id: UUID, import_id: UUID) -> int:
+        """Deletes the events whose `IMPORT_PROPERTY` names an import, with everything derived from them; idempotent.
+
+        The remaining events count as if the others were never sent, as after `PersonalDataStore.delete_events`.
+
+        Returns:
+            How many events were deleted.
+        """
 
 
 class ReenrichableStore(Protocol):

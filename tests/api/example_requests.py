@@ -70,6 +70,9 @@ HAND_WRITTEN: dict[str, dict[str, Any]] = {
                 "counts": {"queued": 1},
             },
             "upload": None,
+            "source": None,
+            "days": [],
+            "removed_events": 0,
         },
     },
     "receive_payment_notice": {
@@ -214,6 +217,7 @@ WRITES = (
     write("POST", "/v1/imports", {"format": "csv", "file_name": "sign-ups.csv", "columns": {"customer": "user_id"}}, file="id"),
     read("/v1/imports"), read("/v1/imports/{file}"),
     write("POST", "/v1/imports/{file}/cancel"),
+    write("POST", "/v1/imports/{file}/remove", {"dry_run": True}),
     write("POST", "/v1/keys/requests", {"name": "Helper", "scopes": ["service:read"]}, request="request_id"),
     read("/v1/keys/requests/{request}"),
     write("POST", "/v1/shopify/economics/cost-imports/validate", COSTS, hash="import_hash"),

@@ -90,6 +90,7 @@ TABLE: Mapping[str, str] = {
     "GET /v1/imports/{importId}": READ,
     "POST /v1/imports/{importId}/start": RULES,
     "POST /v1/imports/{importId}/cancel": RULES,
+    "POST /v1/imports/{importId}/remove": RULES,
     "GET /v1/onboarding": TOTALS,
     "GET /v1/docs/search": TOTALS,
     "GET /v1/revenue": TOTALS,

@@ -9,7 +9,6 @@ from typing import Any, Final
 from hosts.composition.compose import Service
 from hosts.composition.providers import build_message_store
 from hosts.data_import.enqueue import EventImporter
-from hosts.data_import.entries import ImportEntry
 from hosts.demo.shop.ad_accounts import PLATFORMS, ExampleAdPlatform, account_of_platform
 from hosts.demo.shop.catalog import CURRENCY, DAYS, OWNER_EMAIL, PRODUCTS, SHOP_DOMAIN, SHOP_NAME
 from hosts.demo.shop.saved_work import create_links, create_saved_work, record_of_answer
@@ -39,6 +38,7 @@ from service_core.api.http_messages import ApiRequest
 from service_core.commerce.ads.spend_sync import AdSpendSync
 from service_core.commerce.costs.import_schemas import CostImport
 from service_core.commerce.costs.validate_import import validate_cost_rows
+from service_core.ingestion.import_sources.models import ImportEntry
 
 _RULE_PLATFORM: Final = "meta"
 _SECRET_OF_NOBODY: Final = {"access_token": "example"}

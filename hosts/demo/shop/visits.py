@@ -8,7 +8,6 @@ from random import Random
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from hosts.data_import.entries import ImportEntry
 from hosts.demo.shop.catalog import (
     ADS,
     CURRENCY,
@@ -26,6 +25,7 @@ from hosts.demo.shop.catalog import (
     Place,
     Product,
 )
+from service_core.ingestion.import_sources.models import ImportEntry
 from service_core.ingestion.imported_rows import IMPORTED_COLUMNS_HEADER
 
 SEED: Final = 20

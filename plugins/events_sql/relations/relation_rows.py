@@ -251,6 +251,10 @@ class SessionRows(RelationRows):
             return require_column(self.table, ENTRY_PREFIX + column.name)
         return self.join_session_entry_column(column.name, self.table.c.session_no)
 
+    def event_data(self) -> Expression:
+        """Returns the properties of the entry event."""
+        return self.join_session_entry_column("event_data", self.table.c.session_no)
+
     def column_or_joined_fact(self, name: str) -> Expression:
         """Returns a fact of the session."""
         if name == "visitor_is_new":

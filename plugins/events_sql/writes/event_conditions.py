@@ -3,8 +3,10 @@
 from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Final
+from uuid import UUID
 
 from plugins.events_sql.schema.row_mapping import to_naive_utc
+from service_core.plugin import IMPORT_PROPERTY
 
 _MAX_NUMBERS_PER_STATEMENT: Final = 1000
 
@@ -36,6 +38,12 @@ def received_between(since: datetime | None, before: datetime) -> str:
     """Returns the condition of events received in a time range."""
     end = f"received_at < {timestamp_literal(before)}"
     return end if since is None else f"received_at >= {timestamp_literal(since)} AND {end}"
+
+
+def is_of_import(import_id: UUID) -> str:
+    """Returns the condition of events that an import brought in; the text of their properties names it."""
+    text = "CAST(event_data AS TEXT)"
+    return f'({text} LIKE \'%"{IMPORT_PROPERTY}":"{import_id}"%\' OR {text} LIKE \'%"{IMPORT_PROPERTY}": "{import_id}"%\')'
 
 
 def has_sequence_number(numbers: Collection[int]) -> Iterator[str]:

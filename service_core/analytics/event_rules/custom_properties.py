@@ -3,11 +3,11 @@
 from typing import Any, Final
 
 from service_core.ingestion.campaign import CLICK_IDS
-from service_core.ingestion.models import WIRE_COLUMNS
+from service_core.ingestion.models import IMPORT_PROPERTY, WIRE_COLUMNS
 
 RESERVED_KEYS: Final = frozenset(
     {
-        *WIRE_COLUMNS, *CLICK_IDS, "ScCid", "sccid", "clickId", "clickIdType", "url", "path", "title",
+        *WIRE_COLUMNS, *CLICK_IDS, IMPORT_PROPERTY, "ScCid", "sccid", "clickId", "clickIdType", "url", "path", "title",
         "search", "value", "amount", "orderId", "transaction_id", "sessionId", "touchpoint_count",
         "performance", "device_fingerprint", "fingerprint", "consent", "schema_version",
         "install_referrer_url",

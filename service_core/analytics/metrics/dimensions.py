@@ -4,8 +4,17 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from service_core.analytics.measures import Column, Relation, Scalar, ad_column, entry_column, touch_column
+from service_core.analytics.measures import (
+    Column,
+    Relation,
+    Scalar,
+    ad_column,
+    entry_column,
+    property_label_column,
+    touch_column,
+)
 from service_core.analytics.query.catalog import Dimension
+from service_core.ingestion.models import IMPORT_PROPERTY
 
 _SESSION_RELATIONS: Final = (Relation.EVENTS, Relation.SESSIONS, Relation.CONVERSIONS)
 
@@ -160,6 +169,15 @@ CORE_DIMENSIONS: Final = (
         Dimension(id_, label, text, _make_session_columns(id_))
         for id_, label, text in _LOCATION_AND_DEVICE_DIMENSIONS
     ),
+    Dimension(
+        "import",
+        "Import",
+        "Id of the import that brought the event in, `(not set)` for events that were sent; of a session its first event's, "
+        "of money that of the event it arose in.",
+        MappingProxyType(
+            dict.fromkeys((*_SESSION_RELATIONS, Relation.PAYMENTS), property_label_column(IMPORT_PROPERTY))
+        ),
+    ),
     *(
         Dimension(
             id_,
@@ -232,6 +250,9 @@ EVENT_DIMENSIONS: Final = ("page_path", "event_name", "source")
 
 LOCATION_AND_DEVICE_DIMENSIONS: Final = tuple(id_ for id_, _, _ in _LOCATION_AND_DEVICE_DIMENSIONS)
 """Location and device of the session; of money, of the session in which it arose."""
+
+IMPORT_DIMENSIONS: Final = ("import",)
+"""The import that brought it in; every number that counts events can leave imports out."""
 
 VISIT_DIMENSIONS: Final = tuple(id_ for id_, _, _, _ in (*_VISIT_DIMENSIONS, *_BOT_DIMENSIONS))
 """How the session ended, on which site and on which screen, and which bot it was; for traffic and engagement."""

@@ -19,6 +19,7 @@ from service_core.analytics.measures import (
 from service_core.analytics.metrics.dimensions import (
     AD_DIMENSIONS,
     FIRST_TOUCH_DIMENSIONS,
+    IMPORT_DIMENSIONS,
     LOCATION_AND_DEVICE_DIMENSIONS,
     NEW_OR_RETURNING,
     PAYMENT_DIMENSIONS,
@@ -32,6 +33,7 @@ _SESSION_DIMENSIONS: Final = (
     *SESSION_SOURCE_DIMENSIONS,
     *LOCATION_AND_DEVICE_DIMENSIONS,
     *NEW_OR_RETURNING,
+    *IMPORT_DIMENSIONS,
 )
 _DIMENSIONS: Final = (*PAYMENT_DIMENSIONS, *_SESSION_DIMENSIONS, *FIRST_TOUCH_DIMENSIONS)
 _CHARGE: Final = Predicate("kind", value="charge")

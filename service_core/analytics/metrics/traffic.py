@@ -19,6 +19,7 @@ from service_core.analytics.measures import (
 )
 from service_core.analytics.metrics.dimensions import (
     EVENT_DIMENSIONS,
+    IMPORT_DIMENSIONS,
     LOCATION_AND_DEVICE_DIMENSIONS,
     NEW_OR_RETURNING,
     SESSION_SOURCE_DIMENSIONS,
@@ -28,12 +29,18 @@ from service_core.analytics.query.catalog import Additivity, Metric, MetricUnit
 from service_core.ingestion import event_names
 from service_core.ingestion.event_names import PAGE_VIEWS
 
-_SESSION_DIMENSIONS: Final = (*SESSION_SOURCE_DIMENSIONS, *LOCATION_AND_DEVICE_DIMENSIONS, *NEW_OR_RETURNING)
+_SESSION_DIMENSIONS: Final = (
+    *SESSION_SOURCE_DIMENSIONS,
+    *LOCATION_AND_DEVICE_DIMENSIONS,
+    *NEW_OR_RETURNING,
+    *IMPORT_DIMENSIONS,
+)
 _EVENT_DIMENSIONS: Final = (
     *SESSION_SOURCE_DIMENSIONS,
     *EVENT_DIMENSIONS,
     *LOCATION_AND_DEVICE_DIMENSIONS,
     *NEW_OR_RETURNING,
+    *IMPORT_DIMENSIONS,
 )
 
 

@@ -7,6 +7,7 @@ from service_core.access.models import Caller
 from service_core.access.scopes import reads_totals_only, require_scope
 from service_core.analytics.measures import Column, ColumnOwner, Condition, Predicate
 from service_core.analytics.query.catalog import PROPERTY_PREFIX
+from service_core.ingestion.models import IMPORT_PROPERTY
 from service_core.kernel.operations import Scope
 
 _PROPERTY_OWNERS: Final = frozenset({ColumnOwner.PROPERTY, ColumnOwner.PROPERTY_LABEL})
@@ -28,7 +29,7 @@ def require_read_scope_for_properties(
     if not reads_totals_only(caller):
         return
     if any(id_.startswith(PROPERTY_PREFIX) for id_ in dimension_ids) or any(
-        column.owner in _PROPERTY_OWNERS for column in _columns(conditions)
+        column.owner in _PROPERTY_OWNERS and column.name != IMPORT_PROPERTY for column in _columns(conditions)
     ):
         require_scope(caller, Scope.READ)
 

@@ -96,7 +96,7 @@ _MILLIONTH_COLUMNS: Final[Mapping[Relation, frozenset[Column]]] = {
 """Columns of each relation that are counted in millionths."""
 
 RELATIONS_WITH_PROPERTIES: Final = frozenset({Relation.EVENTS, Relation.CONVERSIONS, Relation.PAYMENTS})
-"""Relations whose rows have the custom properties of an event."""
+"""Relations whose rows have the custom properties of an event. Rows of SESSIONS have those of their first event."""
 
 
 def is_money(aggregation: Aggregation) -> bool:
@@ -124,7 +124,8 @@ def messages_for_unknown_columns_with_hint(relation: Relation, column: Column) -
     if not known:
         return
     for part in column.candidates:
-        is_property = part.owner in PROPERTY_OWNERS and relation in RELATIONS_WITH_PROPERTIES
+        has_properties = relation in RELATIONS_WITH_PROPERTIES or relation is Relation.SESSIONS
+        is_property = part.owner in PROPERTY_OWNERS and has_properties
         if part not in known and not is_property:
             matches = get_close_matches(str(part), map(str, known), n=1)
             meant = f"; did you mean {matches[0]!r}?" if matches else ""

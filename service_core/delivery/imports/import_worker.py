@@ -59,6 +59,8 @@ class ImportWorker:
     async def end_timed_out_imports(self) -> None:
         """Ends the jobs whose time is over, and deletes their files."""
         for job in await self._jobs.list_timed_out_imports(self._clock()):
+            if job.status is ImportStatus.REMOVING:
+                continue
             if await self._jobs.replace_import_if_unchanged(job, job.end_by_timeout()):
                 await self._delete_file_or_log(job)
 

@@ -4,7 +4,7 @@ The row of the job is the truth; a queue only wakes a worker. Every transition i
 compare-and-set, so of two workers that hold the same job one loses, and a cancelled job stops at its next batch.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -30,6 +30,9 @@ MAX_ATTEMPTS: Final = 3
 TIMED_OUT: Final = "timed out"
 INTERNAL_ERROR: Final = "internal error"
 FILE_MISSING: Final = "the uploaded file is missing"
+MAX_LISTED: Final = 10_000
+"""Imports of a workspace that are searched for one of the same file."""
+
 ACCEPTED: Final = "queued"
 """Outcome of an entry that became an event."""
 
@@ -38,6 +41,7 @@ class ImportFormat(StrEnum):
     """Format of an uploaded file."""
 
     ACCESS_LOG = "access_log"
+    SOURCE = "source"
     CSV = "csv"
     NDJSON = "ndjson"
     PARQUET = "parquet"
@@ -54,10 +58,33 @@ class ImportStatus(StrEnum):
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELLED = "cancelled"
+    REMOVING = "removing"
+    REMOVED = "removed"
 
 
-FINAL_STATES: Final = frozenset({ImportStatus.COMPLETED, ImportStatus.FAILED, ImportStatus.CANCELLED})
+ENDED_STATES: Final = frozenset({ImportStatus.COMPLETED, ImportStatus.FAILED, ImportStatus.CANCELLED})
+"""States in which nothing more comes in, and what came in can be removed."""
+
+FINAL_STATES: Final = ENDED_STATES | {ImportStatus.REMOVING, ImportStatus.REMOVED}
 WORKER_STATES: Final = frozenset({ImportStatus.CHECKING, ImportStatus.QUEUED, ImportStatus.RUNNING})
+
+
+@dataclass(frozen=True, slots=True)
+class ImportMark:
+    """What the events of an import carry.
+
+    Attributes:
+        import_id: the id of the import, as a property of each event.
+        generation: number of imports of the workspace that were removed before; it is part of the event ids, so
+            that a file that was removed comes in again although the ids of its events are still known.
+    """
+
+    import_id: UUID
+    generation: int = 0
+
+    def event_id(self, row_id: str) -> str:
+        """Returns the event id of a row."""
+        return f"{row_id}~{self.generation}" if self.generation else row_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +96,14 @@ class ImportProgress:
         read_bytes: bytes of the file that they take.
         counts: entries by outcome: ``queued`` for events, else why the entry became none.
         received_now: events that take the time of their receipt, since theirs is too old or cannot be read.
+        sheet: the reconciliation sheet: entries by day and outcome.
     """
 
     entry_count: int = 0
     read_bytes: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
     received_now: int = 0
+    sheet: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +121,10 @@ class ImportJob:
         due_at: when its state ends by itself; None for states that last.
         digest: SHA-256 of the file.
         preview: what the file becomes; of an earlier mapping until it is checked again.
+        source: id of the import source that reads the file; None for the formats that need none.
+        generation: as in `ImportMark`.
+        sheet: the reconciliation sheet: day, empty without one -> outcome -> entries.
+        removed_events: events that its removal deleted.
     """
 
     id: UUID
@@ -117,6 +150,15 @@ class ImportJob:
     received_now: int = 0
     error: str | None = None
     upload_id: UUID | None = None
+    source: str | None = None
+    generation: int = 0
+    sheet: Mapping[str, Any] = field(default_factory=dict)
+    removed_events: int = 0
+
+    @property
+    def mark(self) -> ImportMark:
+        """Returns what its events carry."""
+        return ImportMark(self.id, self.generation)
 
     @property
     def stored_name(self) -> str:
@@ -127,6 +169,11 @@ class ImportJob:
     def is_final(self) -> bool:
         """Whether the job has ended."""
         return self.status in FINAL_STATES
+
+    @property
+    def is_run_by_command(self) -> bool:
+        """Whether a command imports it, or began to and died."""
+        return self.status is ImportStatus.RUNNING and self.upload_id is None
 
     def wait_for_file(self) -> "ImportJob":
         """Returns the job in its initial state."""
@@ -181,6 +228,26 @@ class ImportJob:
             read_bytes=progress.read_bytes,
             counts=dict(progress.counts),
             received_now=progress.received_now,
+            sheet=dict(progress.sheet),
+        )
+
+    def run_outside_of_workers(self, now: datetime) -> "ImportJob":
+        """Returns the job running in a command, which no worker claims and which ends by itself never."""
+        return replace(
+            self, status=ImportStatus.RUNNING, started_at=self.started_at or now, completed_at=None
+        )
+
+    def begin_removal(self, now: datetime) -> "ImportJob":
+        """Returns the job whose events are to be removed, which is due at once."""
+        return replace(self, status=ImportStatus.REMOVING, due_at=now)
+
+    def become_removed(self, removed_events: int) -> "ImportJob":
+        """Returns the job whose events are removed."""
+        return replace(
+            self,
+            status=ImportStatus.REMOVED,
+            due_at=None,
+            removed_events=self.removed_events + removed_events,
         )
 
     def complete(self, now: datetime) -> "ImportJob":
@@ -209,7 +276,12 @@ class ImportJob:
 
     def progress(self) -> ImportProgress:
         """Returns how far the import has come."""
-        return ImportProgress(self.entry_count, self.read_bytes, self.counts, self.received_now)
+        return ImportProgress(self.entry_count, self.read_bytes, self.counts, self.received_now, self.sheet)
+
+
+def count_removed(jobs: Iterable[ImportJob]) -> int:
+    """Returns the generation of a new import: how many imports of its workspace were removed."""
+    return sum(job.status in {ImportStatus.REMOVING, ImportStatus.REMOVED} for job in jobs)
 
 
 def _offer_to_workers(job: ImportJob, now: datetime, status: ImportStatus) -> ImportJob:

@@ -1,40 +1,64 @@
-"""`/imports`: create an import, upload its file, see what it becomes, start it, follow it, cancel it."""
+"""`/imports`: create an import, upload its file, see what it becomes, start it, follow it, cancel it, remove it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import urlsplit
 from uuid import UUID
 
 from service_core.access.models import Caller, Workspace
+from service_core.analytics.measures import (
+    Aggregation,
+    FilterOperator,
+    Predicate,
+    Relation,
+    property_column,
+)
+from service_core.analytics.ports import AggregateQuery, AggregateReader
+from service_core.analytics.scope import scope_for_workspace_without_bots
+from service_core.changes.ports import Transactions
 from service_core.delivery.exports.ports import ExportStorage, JobQueue, JobQueueUnavailable
 from service_core.delivery.imports.import_worker import delete_uploaded_file_or_log
 from service_core.delivery.imports.models import (
     ACCEPTED,
     MAX_ACTIVE,
+    MAX_LISTED,
     ImportFormat,
     ImportJob,
     ImportStatus,
+    count_removed,
 )
 from service_core.delivery.imports.ports import Imports
+from service_core.delivery.imports.removal import request_removal
 from service_core.delivery.imports.schemas import (
     CreateImportRequest,
+    ImportDay,
     ImportList,
     ImportListQuery,
     ImportPath,
     ImportPreview,
+    ImportRemovalResource,
     ImportResource,
+    ImportSourceResource,
+    RemoveImportRequest,
     StartImportRequest,
     UploadLink,
 )
 from service_core.delivery.imports.upload import upload_path, wrong_status
 from service_core.ingestion.body_fields import BODY_FIELDS, is_body_field
+from service_core.ingestion.import_sources.ports import ImportSources
+from service_core.ingestion.import_sources.reconciliation import sheet_lines
+from service_core.ingestion.models import IMPORT_PROPERTY
 from service_core.kernel.errors import NotFound, TooManyRequests, Unprocessable
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import HandlerResponse, RateLimitClass, Scope, operation
 from service_core.kernel.settings import Settings
+from service_core.kernel.time_ranges import TimeRange
 
 _MAX_COLUMNS: Final = 500
 _DUPLICATE: Final = "duplicate"
+_ALL_TIME: Final = TimeRange(datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC))
 
 
 @operation(
@@ -47,7 +71,12 @@ _DUPLICATE: Final = "duplicate"
     starts_background_work=True,
 )
 async def create_import(
-    body: CreateImportRequest, *, caller: Caller, imports: Imports, settings: Settings
+    body: CreateImportRequest,
+    *,
+    caller: Caller,
+    imports: Imports,
+    sources: ImportSources,
+    settings: Settings,
 ) -> HandlerResponse[ImportResource]:
     """Create an import and get the link that takes its file.
 
@@ -57,6 +86,7 @@ async def create_import(
     """
     _require_valid_columns(body.columns)
     _require_site_of_access_log(body)
+    _require_installed_source(body, sources)
     job = ImportJob(
         id=new_id(),
         workspace_id=caller.workspace.id,
@@ -66,6 +96,8 @@ async def create_import(
         site=body.site,
         columns=body.columns,
         created_at=caller.now,
+        source=body.source,
+        generation=count_removed(await imports.list_imports(caller.workspace.id, MAX_LISTED)),
     ).wait_for_file()
     if not await imports.add_import_unless_too_many(job, MAX_ACTIVE):
         raise TooManyRequests(
@@ -78,20 +110,27 @@ async def create_import(
 
 @operation("GET /imports", has_tool=False, tag="imports")
 async def list_imports(
-    query: ImportListQuery, *, caller: Caller, imports: Imports, settings: Settings
+    query: ImportListQuery, *, caller: Caller, imports: Imports, sources: ImportSources, settings: Settings
 ) -> ImportList:
-    """Recent imports with their counts, newest first."""
+    """Recent imports with their counts, newest first, and the products whose files can be imported."""
     jobs = await imports.list_imports(caller.workspace.id, query.limit)
-    return ImportList(imports=[_render_import(job, caller.workspace, settings, caller) for job in jobs])
+    infos = (source.info for source in sources.by_id.values())
+    return ImportList(
+        imports=[_render_import(job, caller.workspace, settings, caller) for job in jobs],
+        sources=[
+            ImportSourceResource(id=i.id, label=i.label, files=i.files, homepage=i.homepage) for i in infos
+        ],
+    )
 
 
 @operation("GET /imports/{importId}", has_tool=False, tag="imports")
 async def get_import(
     path: ImportPath, *, caller: Caller, imports: Imports, settings: Settings
 ) -> ImportResource:
-    """One import: its state, progress, and counts by reason."""
+    """One import: its state, progress, counts by reason, and its reconciliation sheet."""
     job = await _find_own_import(path.importId, caller, imports)
-    return _render_import(job, caller.workspace, settings, caller)
+    days = [ImportDay(**line) for line in sheet_lines(job.sheet, ACCEPTED)]
+    return _render_import(job, caller.workspace, settings, caller).model_copy(update={"days": days})
 
 
 @operation(
@@ -159,6 +198,46 @@ async def cancel_import(
     raise wrong_status(job)
 
 
+@operation(
+    "POST /imports/{importId}/remove",
+    scope=Scope.WRITE_RULES,
+    rate_limit=RateLimitClass.MUTATION,
+    has_tool=False,
+    tag="imports",
+    statuses=(202,),
+    errors=(409,),
+    starts_background_work=True,
+)
+async def remove_import(
+    path: ImportPath,
+    body: RemoveImportRequest,
+    *,
+    caller: Caller,
+    imports: Imports,
+    transactions: Transactions,
+    events: AggregateReader,
+) -> HandlerResponse[ImportRemovalResource]:
+    """Remove everything that an ended import brought in, or count it.
+
+    With `dry_run`, the default, nothing is removed. Otherwise the service removes the events within a minute, and
+    answers are those of a workspace that never imported the file. The removal is in the audit log and cannot be undone;
+    the file can be imported again.
+    """
+    await _find_own_import(path.importId, caller, imports)
+    count = await _count_stored_events(events, caller.workspace, path.importId)
+    removal = await request_removal(imports, transactions, caller, path.importId, dry_run=body.dry_run)
+    resource = ImportRemovalResource(dry_run=body.dry_run, events=count, status=removal.job.status)
+    return HandlerResponse(resource, 202)
+
+
+async def _count_stored_events(events: AggregateReader, workspace: Workspace, import_id: UUID) -> int:
+    """Returns how many stored events an import brought in, those of bots included."""
+    scope = replace(scope_for_workspace_without_bots(workspace, _ALL_TIME), include_bots=True)
+    own = Predicate(property_column(IMPORT_PROPERTY), FilterOperator.EQ, str(import_id))
+    result = await events.aggregate(AggregateQuery(scope, (Aggregation(Relation.EVENTS, where=(own,)),)))
+    return int(result.rows[0][0]) if result.rows else 0
+
+
 async def _find_own_import(import_id: UUID, caller: Caller, imports: Imports) -> ImportJob:
     job = await imports.find_import(import_id)
     if job is None or job.workspace_id != caller.workspace.id:
@@ -195,6 +274,19 @@ def _require_site_of_access_log(body: CreateImportRequest) -> None:
             "invalid_field",
             field="site",
             hint="Such as https://shop.example.",
+        )
+
+
+def _require_installed_source(body: CreateImportRequest, sources: ImportSources) -> None:
+    is_read_by_source = body.format is ImportFormat.SOURCE
+    if is_read_by_source != (body.source is not None) or (
+        is_read_by_source and body.source not in sources.by_id
+    ):
+        raise Unprocessable(
+            "The format source needs an installed import source, and only this format has one",
+            "invalid_field",
+            field="source",
+            hint=f"Installed are {', '.join(sorted(sources.by_id)) or 'none'}.",
         )
 
 
@@ -239,7 +331,10 @@ def _render_import(
         error=job.error,
         preview=None if job.preview is None else ImportPreview(**job.preview),
         upload=upload,
+        source=job.source,
+        days=[],
+        removed_events=job.removed_events,
     )
 
 
-OPERATIONS = (create_import, list_imports, get_import, start_import, cancel_import)
+OPERATIONS = (create_import, list_imports, get_import, start_import, cancel_import, remove_import)

@@ -27,7 +27,8 @@ class Imports(Protocol):
     async def replace_import_if_unchanged(self, before: ImportJob, after: ImportJob) -> bool:
         """Saves the next state; False, and nothing saved, unless the row still stands as ``before``.
 
-        Compared are status, attempt and ``free_at``.
+        Compared are status, attempt and ``free_at``. A removed one changes `CredentialStore.change_version`, so that
+        every process drops cached answers at once.
         """
 
     async def list_available_imports(self, now: datetime, limit: int) -> list[ImportJob]:

@@ -1,6 +1,6 @@
 """Request and response models of `/imports`."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -19,6 +19,11 @@ class CreateImportRequest(BodyModel):
     site: str | None = Field(
         None, max_length=255, description="Of an access log, required: scheme and host its paths belong to."
     )
+    source: str | None = Field(
+        None,
+        max_length=100,
+        description="With the format `source`: id of the import source, as `GET /imports` lists them.",
+    )
     columns: dict[str, str] = Field(
         default_factory=dict,
         description='Field of the event by column, such as `{"Plan": "properties.plan"}`; the other columns are '
@@ -33,6 +38,20 @@ class StartImportRequest(BodyModel):
     columns: dict[str, str] | None = Field(
         None, description="Field of the event by column instead of the present ones; with `dry_run` only."
     )
+
+
+class RemoveImportRequest(BodyModel):
+    """Whether to remove what an import brought in, or to see how much it is."""
+
+    dry_run: bool = Field(True, description="Count the stored events, and remove nothing.")
+
+
+class ImportRemovalResource(ResponseModel):
+    """A removal, planned or requested."""
+
+    dry_run: bool
+    events: int = Field(description="Stored events of the import.")
+    status: ImportStatus
 
 
 class ColumnTarget(ResponseModel):
@@ -57,6 +76,15 @@ class UploadLink(ResponseModel):
 
     url: str = Field(description="Takes `PUT` with the bytes of the file; the link is the only credential.")
     expires_at: datetime
+
+
+class ImportDay(ResponseModel):
+    """A line of the reconciliation sheet: `rows` is `imported` and the sum of `differences`."""
+
+    day: date | None = Field(description="UTC day; null for rows that name none.")
+    rows: int
+    imported: int
+    differences: dict[str, int] = Field(description="Rows that became no event, by reason.")
 
 
 class ImportResource(ResponseModel):
@@ -85,12 +113,29 @@ class ImportResource(ResponseModel):
     error: str | None
     preview: ImportPreview | None = Field(description="Null until the file is checked.")
     upload: UploadLink | None = Field(description="Null once the file is uploaded.")
+    source: Annotated[str | None, KNOWN_NULL] = Field(
+        description="Import source that reads the file; null for the other formats."
+    )
+    days: list[ImportDay] = Field(
+        description="The reconciliation sheet, oldest day first; empty in lists and before the start."
+    )
+    removed_events: int = Field(description="Events that the removal of the import deleted.")
+
+
+class ImportSourceResource(ResponseModel):
+    """A product whose files can be imported."""
+
+    id: str
+    label: str
+    files: str = Field(description="Which files it reads.")
+    homepage: str = Field(description="Where the vendor documents the format.")
 
 
 class ImportList(ResponseModel):
-    """Recent imports, newest first."""
+    """Recent imports, newest first, and the installed import sources."""
 
     imports: list[ImportResource]
+    sources: list[ImportSourceResource]
 
 
 class ImportListQuery(QueryModel):

@@ -22,6 +22,7 @@ from service_core.testing.event_store.experiments import Experiments
 from service_core.testing.event_store.funnels_and_cohorts import FunnelsAndCohorts
 from service_core.testing.event_store.golden_numbers import GoldenNumbers
 from service_core.testing.event_store.identity_resolution import IdentityResolution
+from service_core.testing.event_store.imported_events import ImportedEvents
 from service_core.testing.event_store.invariants import Invariants
 from service_core.testing.event_store.kit import Store
 from service_core.testing.event_store.large_numbers import LargeNumbers
@@ -47,6 +48,7 @@ __all__ = ("EventStoreConformance", "Store")
 class EventStoreConformance(
     AppendEvents,
     SupersededEvents,
+    ImportedEvents,
     PersonalData,
     Reenrichment,
     SessionsAndPayments,

@@ -23,6 +23,7 @@ from service_core.analytics.ports import (
 )
 from service_core.ingestion.ports import (
     EventStore,
+    ImportedEventStore,
     PersonalDataStore,
     ReenrichableStore,
     SupersededEventStore,
@@ -45,6 +46,7 @@ class Store(
     JourneyReader,
     LineItemReader,
     PersonalDataStore,
+    ImportedEventStore,
     ReenrichableStore,
     SupersededEventStore,
     Protocol,

@@ -6,11 +6,11 @@ from uuid import UUID
 import pytest
 
 from hosts.data_import.enqueue import EventImporter
-from hosts.data_import.entries import ImportEntry
 from hosts.data_import.time_shift import shift_that_moves_newest_to
 from plugins.ingest_spool.adapter import SpoolQueue
 from plugins.ingest_spool.settings import SpoolSettings
 from service_core.access.models import Credential, CredentialKind
+from service_core.ingestion.import_sources.models import ImportEntry
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
 KEY = Credential(UUID(int=2), UUID(int=1), CredentialKind.WRITE, "Write key", frozenset(), 100, "…", NOW)
