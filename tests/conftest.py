@@ -11,6 +11,7 @@ pytest_plugins = [
     "service_core.testing.redis_server",
     "service_core.testing.postgres_server",
     "tests.fixtures.databases",
+    "tests.fixtures.recorded_tables",
     "tests.fixtures.s3_server",
     "tests.xdist_scheduling",
 ]
