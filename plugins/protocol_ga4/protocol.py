@@ -52,6 +52,7 @@ class Ga4Protocol:
             return [map_tag_event(fields) for fields in _tag_events(request)]
         document = request.document
         events = document.get("events") if isinstance(document, dict) else None
+        events = [events] if isinstance(events, dict) else events
         if not isinstance(events, list):
             raise UnreadableRequest
         request.require_event_count(events)

@@ -15,9 +15,24 @@ _NOT_KEPT: Final = frozenset(
     }
 )
 """Properties that stand elsewhere in the event: URLs without their secrets, the address as ``ip``."""
-_READ_FIELDS: Final = frozenset({"event", "properties"})
+_TRANSPORT: Final = "$mp_metadata"
+"""Field of the libraries for apps, for the vendor's own servers."""
+_READ_FIELDS: Final = frozenset({"event", "properties", _TRANSPORT})
 _READ_UPDATES: Final = frozenset(
-    {"$token", "$distinct_id", "$set", "$set_once", "$ip", "$time", "$device_id", "$user_id", "$ignore_time"}
+    {
+        *(
+            "$token",
+            "$distinct_id",
+            "$set",
+            "$set_once",
+            "$ip",
+            "$time",
+            "$device_id",
+            "$user_id",
+            "$ignore_time",
+        ),
+        _TRANSPORT,
+    }
 )
 _HIDDEN_IP: Final = "0"
 """The ``ip`` of an event whose address is not stored."""

@@ -22,7 +22,9 @@ from service_core.plugin import (
 PREFIX: Final = "/mixpanel"
 """The clients' API host is the ingest host with this path: ``/track`` itself is Touchpoint's."""
 
-_PATHS: Final = tuple(f"{PREFIX}/{name}{end}" for name in ("track", "engage", "import") for end in ("", "/"))
+_PATHS: Final = tuple(
+    f"{PREFIX}/{name}{end}" for name in ("track", "engage", "import", "groups") for end in ("", "/")
+)
 _OK: Final = 200
 _JSON: Final = {"content-type": "application/json"}
 _JSON_SIGNS: Final = (b"{", b"[")
@@ -48,9 +50,11 @@ class MixpanelProtocol:
         return user or request.first_key(map(_token, _list_calls(request)))
 
     def read_events(self, request: ProtocolRequest) -> Sequence[ProtocolEvent]:
-        """Returns one event for each event or update of a profile."""
+        """Returns one event for each event or update of a person's profile; those of groups are left out."""
         sent = _list_calls(request)
         request.require_event_count(sent)
+        if _is_path(request, "groups"):
+            return []
         calls = [(json_object(call), _token(call)) for call in sent]
         if request.basic_credentials[0]:
             calls = [(call, None) for call, _ in calls]

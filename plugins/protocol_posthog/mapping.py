@@ -19,9 +19,17 @@ _READ_FIELDS: Final = frozenset(
         *("api_key", "token", "sent_at", "message_id", "type", "library", "library_version", "messageId"),
     }
 )
-_EVENT_NAMES: Final = {"$create_alias": "$alias", "$groupidentify": "$group", "$screen": "screen_view"}
 _IDENTIFY: Final = "$identify"
+_EVENT_NAMES: Final = {
+    "$create_alias": "$alias",
+    "$groupidentify": "$group",
+    "$screen": "screen_view",
+    "$set": _IDENTIFY,
+}
+_TRAIT_EVENTS: Final = frozenset({_IDENTIFY, "$set"})
+"""Events whose ``$set`` and ``$set_once`` are the traits of the person."""
 _ALIAS: Final = "$create_alias"
+_GROUP: Final = "$groupidentify"
 _DIRECT: Final = "$direct"
 _MAX_OFFSET_MILLISECONDS: Final = 10**12
 _NOT_KEPT: Final = frozenset(
@@ -86,16 +94,28 @@ def _map_properties(name: str, event: Mapping[str, Any], sent: Mapping[str, Any]
         "screen_height": sent.get("$screen_height"),
     }
     own = {key: value for key, value in sent.items() if key not in _NOT_KEPT}
-    if name == _IDENTIFY:
-        traits = {
-            **json_object(event.get("$set_once")),
-            **json_object(sent.get("$set_once")),
-            **json_object(event.get("$set")),
-            **json_object(sent.get("$set")),
-        }
+    if name in _TRAIT_EVENTS:
         own = {key: value for key, value in own.items() if key not in {"$set", "$set_once"}}
-        known["traits"] = traits
+        known["traits"] = _traits(event, sent)
+    elif name == _GROUP:
+        known |= {"group_id": sent.get("$group_key"), "traits": sent.get("$group_set")}
     return campaign_values_of_url(sent.get("$current_url")) | own | drop_none(known)
+
+
+def _traits(event: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the traits without those that the library adds by itself, such as ``$initial_referrer``."""
+    return {
+        **_own_traits(event, "$set_once"),
+        **_own_traits(sent, "$set_once"),
+        **_own_traits(event, "$set"),
+        **_own_traits(sent, "$set"),
+    }
+
+
+def _own_traits(source: Mapping[str, Any], field: str) -> dict[str, Any]:
+    """Returns the traits of a field but those that the library adds."""
+    traits = json_object(source.get(field))
+    return {name: value for name, value in traits.items() if not name.startswith("$")}
 
 
 def _map_context(sent: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,6 +135,8 @@ def _map_context(sent: Mapping[str, Any]) -> dict[str, Any]:
 
 def _list_unread_fields(name: str, event: Mapping[str, Any], sent: Mapping[str, Any]) -> list[str]:
     unread = [field for field in event if field not in _READ_FIELDS]
-    if name != _IDENTIFY:
-        unread += [field for field in ("$set", "$set_once") if event.get(field) or sent.get(field)]
+    if name not in _TRAIT_EVENTS:
+        unread += [
+            field for field in ("$set", "$set_once") if _own_traits(event, field) or _own_traits(sent, field)
+        ]
     return unread

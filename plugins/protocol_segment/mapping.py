@@ -33,9 +33,14 @@ _TRANSPORT_FIELDS: Final = frozenset(
 )
 """Fields that tell Segment's servers what to do; they say nothing about the event."""
 _READ_CONTEXT: Final = frozenset(
-    {"app", "device", "os", "screen", "locale", "library", "userAgent", "ip", "page", "campaign", "sessionId"}
+    {
+        *("app", "device", "os", "screen", "locale", "library", "userAgent", "ip", "page", "campaign"),
+        *("sessionId", "traits"),
+    }
 )
-_TRANSPORT_CONTEXT: Final = frozenset({"active", "channel", "userAgentData", "timezone", "network"})
+_TRANSPORT_CONTEXT: Final = frozenset(
+    {"active", "channel", "userAgentData", "timezone", "network", "sessionStart"}
+)
 _KNOWN_FIELDS: Final = _READ_FIELDS | _TRANSPORT_FIELDS
 _KNOWN_CONTEXT: Final = _READ_CONTEXT | _TRANSPORT_CONTEXT
 _PAGE_FIELDS: Final = ("url", "path", "referrer", "title", "search")
@@ -95,11 +100,17 @@ def _map_properties(call: Mapping[str, Any], call_type: str, context: Mapping[st
     shared |= {ours: campaign.get(theirs) for theirs, ours in _CAMPAIGN_PROPERTIES.items()}
     own = json_object(call.get("properties"))
     if call_type in {"identify", "group"}:
-        own = {"traits": json_object(call.get("traits")), "group_id": call.get("groupId")}
+        own = {"traits": _traits(call, call_type, context), "group_id": call.get("groupId")}
     elif call_type in {"page", "screen"}:
         own = {"name": call.get("name"), "category": call.get("category"), **own}
     in_url = campaign_values_of_url(own.get("url") or page.get("url"))
     return in_url | drop_none(shared) | drop_none(own) | _order_total(call, own)
+
+
+def _traits(call: Mapping[str, Any], call_type: str, context: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the traits of a call; RudderStack's libraries send those of a person in the context."""
+    traits = json_object(call.get("traits"))
+    return {**json_object(context.get("traits")), **traits} if call_type == "identify" else traits
 
 
 def _order_total(call: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """Maps payloads of Snowplow's trackers."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from plugins.protocol_snowplow.commerce import COMMERCE_ACTION, map_commerce_action
 from service_core.plugin import (
     ProtocolEvent,
     ProtocolRequest,
@@ -126,8 +127,9 @@ _SCHEMA: Final = re.compile(r"iglu:[^/]+/([^/]+)/jsonschema/[0-9-]+")
 
 def map_event(payload: Mapping[str, Any], request: ProtocolRequest) -> ProtocolEvent:
     """Returns the event of a payload."""
-    name, own = _name_and_properties(payload, request)
-    contexts = _map_contexts(payload, request)
+    named = _list_contexts(payload, request)
+    name, own = _name_and_properties(payload, named, request)
+    contexts = dict(named)
     session = json_object(contexts.get(_SESSION_CONTEXT))
     known = {
         "url": payload.get("url"),
@@ -167,14 +169,15 @@ def _device_of(session: Mapping[str, Any]) -> str | None:
 
 
 def _name_and_properties(
-    payload: Mapping[str, Any], request: ProtocolRequest
+    payload: Mapping[str, Any], contexts: Sequence[tuple[str, Any]], request: ProtocolRequest
 ) -> tuple[object, dict[str, Any]]:
     """Returns the name of the event and what belongs to this kind of event alone."""
     kind = payload.get("e")
     if kind == "ue":
         outer = json_object(_decode(payload, "ue_px", "ue_pr", request))
         inner = json_object(outer.get("data"))
-        return _schema_name(inner.get("schema")), json_object(inner.get("data"))
+        name, data = _schema_name(inner.get("schema")), json_object(inner.get("data"))
+        return map_commerce_action(data, contexts) if name == COMMERCE_ACTION else (name, data)
     if kind == "se":
         return payload.get("se_ac"), _renamed(payload, _STRUCTURED)
     if not isinstance(kind, str) or kind not in _KINDS:
@@ -187,15 +190,15 @@ def _renamed(payload: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, 
     return drop_none({ours: payload.get(theirs) for theirs, ours in names.items()})
 
 
-def _map_contexts(payload: Mapping[str, Any], request: ProtocolRequest) -> dict[str, Any]:
-    """Returns the data of each context by the name of its schema; of two of one schema the last."""
+def _list_contexts(payload: Mapping[str, Any], request: ProtocolRequest) -> list[tuple[str, Any]]:
+    """Returns the name of the schema of each context, and its data."""
     contexts = json_object(_decode(payload, "cx", "co", request)).get("data")
     named = (
         ((_schema_name(json_object(one).get("schema")), one) for one in contexts or ())
         if isinstance(contexts, list)
         else ()
     )
-    return {name: one.get("data") for name, one in named if name}
+    return [(name, one.get("data")) for name, one in named if name]
 
 
 def _decode(payload: Mapping[str, Any], in_base64: str, plain: str, request: ProtocolRequest) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import unquote
 
 from service_core.plugin import (
     ProtocolEvent,
@@ -32,20 +33,22 @@ _READ_FIELDS: Final = frozenset(
 )
 
 
-def map_event(call: Mapping[str, Any], website: str | None) -> ProtocolEvent:
+def map_event(call: Mapping[str, Any], website: str | None, origin: str | None) -> ProtocolEvent:
     """Returns the event of one call; an event without a name is a page view.
 
     Args:
         call: as sent.
         website: the id of the website that it names.
+        origin: of the page that sent it; None for a server.
     """
     payload = json_object(call.get("payload"))
     is_identify = call.get("type") == "identify"
     data = json_object(payload.get("data"))
-    url = _absolute_url(payload.get("url"), text_field(payload, "hostname"))
+    url = _absolute_url(payload.get("url"), text_field(payload, "hostname"), origin)
+    title = payload.get("title")
     known = {
         "url": url,
-        "title": payload.get("title"),
+        "title": unquote(title) if origin and isinstance(title, str) else title,
         "referrer": payload.get("referrer"),
         "tag": payload.get("tag"),
         "value": None if is_identify else data.get("revenue"),
@@ -74,7 +77,8 @@ def map_event(call: Mapping[str, Any], website: str | None) -> ProtocolEvent:
     return ProtocolEvent(drop_none(body), unread, website)
 
 
-def _absolute_url(url: object, hostname: str | None) -> object:
-    """Returns a URL with its host; older scripts send only path and query."""
+def _absolute_url(url: object, hostname: str | None, origin: str | None) -> object:
+    """Returns a URL with its host; scripts may send only path and query, their page has the scheme."""
     is_path = isinstance(url, str) and url.startswith("/") and not url.startswith("//")
-    return f"https://{hostname}{url}" if is_path and hostname else url
+    scheme = "http" if (origin or "").startswith("http:") else "https"
+    return f"{scheme}://{hostname}{url}" if is_path and hostname else url

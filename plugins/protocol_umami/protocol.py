@@ -45,7 +45,8 @@ class UmamiProtocol:
         """Returns the event, or each one of a batch."""
         calls = _list_calls(request)
         request.require_event_count(calls)
-        return [map_event(json_object(call), _website(call)) for call in calls]
+        origin = request.headers.get("origin")
+        return [map_event(json_object(call), _website(call), origin) for call in calls]
 
     def respond(self, request: ProtocolRequest, outcome: ProtocolOutcome) -> ProtocolResponse:
         """Returns an object without a cached token, so that the script sends none; 400 for an unknown website."""
