@@ -28,6 +28,8 @@ PINS = {
     "image.txt": ["pyproject.toml", "--group", "build", "--all-extras"],
     # The engine alone: the data frame libraries it names are optional, and change what tests see.
     "clickhouse.txt": ["--group", "clickhouse", "--no-deps"],
+    # Clients of other products, in an environment of their own.
+    "vendor-libraries.txt": ["--group", "vendor-libraries"],
     # The generator of a client, in an environment of its own: it needs an older typer.
     "openapi-client.txt": ["--group", "openapi-client"],
 }
@@ -147,6 +149,12 @@ def fuzz_running_api(session: nox.Session) -> None:
 def compare_screenshots(session: nox.Session) -> None:
     """Compares the pictures of the README with the demo; ``nox -s screenshot -- --write`` takes them again."""
     session.run("python", "-m", "tests.screenshot", *session.posargs)
+
+
+@nox.session(name="libraries")
+def run_vendor_libraries(session: nox.Session) -> None:
+    """Runs the published libraries of other products against the service; ``nox -s libraries -- --write`` records them again."""
+    session.run("python", "-m", "tests.vendor_libraries", *session.posargs)
 
 
 @nox.session(name="faults")

@@ -58,10 +58,13 @@ class Deployment:
     ) -> "WorkspaceClient":
         """Creates a workspace; returns a client with a key of it."""
         directory = self.service.ports.workspace
-        plain = {"name": "Example Shop", "timezone": "America/New_York", "currency": "USD", "domain": None}
+        plain = {
+            "name": "Example Shop", "timezone": "America/New_York", "currency": "USD", "domain": None,
+            "public_id": uuid4().hex[:12],
+        }  # fmt: skip
         owner = Workspace(
-            id=id_ or uuid4(), public_id=uuid4().hex[:12], plan="unlimited", active=True, created_at=NOW,
-            secret=b"secret", rules=rules, **plain | fields,
+            id=id_ or uuid4(), plan="unlimited", active=True, created_at=NOW, secret=b"secret", rules=rules,
+            **plain | fields,
         )  # fmt: skip
         await directory.credentials.create_workspace(owner)
         scopes = (Scope.READ, Scope.WRITE_REPORTS)
