@@ -83,6 +83,7 @@ from service_core.access.signup.ports import SignupDigests as SignupDigests
 from service_core.access.signup.ports import SignupLookup as SignupLookup
 from service_core.access.signup.ports import Signups as Signups
 from service_core.access.signup.ports import WorkspaceProvisioning as WorkspaceProvisioning
+from service_core.access.write_policy import WritePolicy as WritePolicy
 from service_core.analytics.attribution.credit_shares import PathTouch as PathTouch
 from service_core.analytics.attribution.credit_shares import (
     compute_credit_share_per_touch as compute_credit_share_per_touch,

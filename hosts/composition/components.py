@@ -65,6 +65,8 @@ from service_core.delivery.postbacks.metrics_source import PostbackSource
 from service_core.documentation.site import Documentation
 from service_core.ingestion.import_sources.ports import ImportSources
 from service_core.kernel.settings import Settings
+from service_core.workspace.approvals.decision import ApprovalDecisions
+from service_core.workspace.approvals.filing import ApprovalFiling
 from service_core.workspace.notifications.recipients import RecipientStatuses
 from service_core.workspace.reports.run_batch import ReportBatchRunner
 from service_core.workspace.reports.run_report import ReportRunner
@@ -107,6 +109,8 @@ def build_report_batch_runner(ports: Ports, settings: Settings) -> ReportBatchRu
     """Returns what runs reports in a process that answers no requests."""
     bindings = _bind_adapters_and_registry(ports, settings)
     _bind_query_components(bindings, ports, settings)
+    bindings.build_and_bind(ApprovalFiling)
+    bindings.build_and_bind(ApprovalDecisions)
     bindings.build_and_bind(ReportRunner)
     return bindings.build_with_bound_arguments(ReportBatchRunner, sleep=asyncio.sleep)
 
@@ -208,6 +212,8 @@ def _bind_workspace_components(bindings: Bindings, ports: Ports, sleep: Sleep) -
     )
     bindings.bind(WriteRoutes, WriteRoutes())
     bindings.build_and_bind(ChangeExecutor, resource_types=build_resource_types(registry.resources, bindings))
+    bindings.build_and_bind(ApprovalFiling)
+    bindings.build_and_bind(ApprovalDecisions)
     bindings.build_and_bind(ReportRunner)
     bindings.build_and_bind(ReportBatchRunner, sleep=sleep)
     bindings.build_and_bind(ShareLinkAccess)

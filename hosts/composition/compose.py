@@ -32,6 +32,7 @@ from service_core.extensions.registry import Registry, collect_plugins_into_regi
 from service_core.kernel.clock import Clock, system_clock
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Settings
+from service_core.workspace.approvals.filing import ApprovalFiling
 from service_core.workspace.time_budget import Sleep
 
 _Component = TypeVar("_Component")
@@ -188,5 +189,6 @@ def compose(
         rate_limits=bindings.get_or_build(RateLimits),
         clock=clock,
         codec=CODEC,
+        file_write=bindings.get_or_build(ApprovalFiling).file_write,
     )
     return Service(settings, ports, dispatcher, bindings)

@@ -64,6 +64,9 @@ STATIC_TTL_MS: Final = 3_600_000
 
 _LARGE_ANSWER_BYTES: Final = 256_000
 
+WAITING_STATUS: Final = 202
+"""Status of a write that waits for the approval of a person: as a tool result it is an error that says what to do."""
+
 RESOURCE_NOT_FOUND: Final = -32002
 """Code of an unknown resource in the revisions with handshake; the stateless one has -32602."""
 
@@ -187,7 +190,7 @@ class McpServer:
             answer = await self._spend_quota_of_invalid_call(identity) or _error_response(refused)
             return self._error_result(call, answer, stateless=stateless)
         answer = await self._service.dispatch(request)
-        if answer.status >= 400:  # noqa: PLR2004
+        if answer.status >= 400 or (answer.status == WAITING_STATUS and tool_call.tool.is_write):  # noqa: PLR2004
             return self._error_result(call, answer, stateless=stateless)
         # The texts of a large answer are checked while others are answered.
         result = (

@@ -77,7 +77,8 @@ class Tool:
     def is_read(self) -> bool:
         """Whether it changes nothing; an export is a file, and a plan a record, that did not exist before."""
         op = self.operation
-        return not self.is_write and not op.idempotent and isinstance(op.scope, Scope)
+        is_read = isinstance(op.scope, Scope) or op.method == "GET"
+        return not self.is_write and not op.idempotent and is_read
 
     def is_visible_to(self, scopes: frozenset[Scope]) -> bool:
         """Whether a token with these scopes sees it; what takes any write back needs any write scope."""

@@ -31,9 +31,11 @@ _HIDDEN_CHANGES: Final = (
 )
 _MAX_VALUE_LENGTH: Final = 600
 
-_ACTION_TITLES: Final[Mapping[str, str]] = {
+ACTION_TITLES: Final[Mapping[str, str]] = {
     "create": "Create", "update": "Change", "reorder": "Reorder", "delete": "Delete", "revoke": "Revoke",
+    "propose": "Propose", "undo": "Undo a change of",
 }  # fmt: skip
+"""Action of a diff -> beginning of its heading."""
 
 RenderForm = Callable[[ApiResult | None], Awaitable[Response]]
 """Renders the form again with what was typed, and with the error that refused it."""
@@ -141,7 +143,7 @@ async def _preview_page(view: WorkspaceView, write: FormWrite, result: ApiResult
     return await _change_page(
         view,
         write,
-        heading=f"{_ACTION_TITLES.get(diff['action'], 'Change')} “{diff['resource']['label']}”",
+        heading=f"{ACTION_TITLES.get(diff['action'], 'Change')} “{diff['resource']['label']}”",
         action=diff["action"],
         lines=changed_fields_set_by_persons(diff, write.labels),
         rendering=write.rendering,

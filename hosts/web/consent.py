@@ -15,6 +15,7 @@ from service_core.access.oauth.authorization import AuthorizationEndpoint, Autho
 from service_core.access.oauth.client_metadata import is_client_metadata_url
 from service_core.access.oauth.models import ErrorRedirect, OAuthError, redirect_host
 from service_core.access.oauth.redirect_uris import LOOPBACK_HOSTS, csp_origin_or_scheme
+from service_core.access.scopes import READ_SCOPES
 from service_core.kernel.operations import Scope
 
 SCOPE_FIELD: Final = "scope:"
@@ -28,10 +29,12 @@ class _Answer:
     Attributes:
         decision: ``allow`` or ``deny``.
         scopes: whose boxes are checked.
+        requires_plan: whether the program has to plan each change.
     """
 
     decision: str
     scopes: frozenset[Scope]
+    requires_plan: bool
 
 
 async def show_consent(context: PageContext) -> Response:
@@ -44,7 +47,7 @@ async def answer_consent(context: PageContext) -> Response:
     """Carry the person's answer back to the program."""
     form = context.form
     chosen_scopes = frozenset(scope for scope in Scope if form.text(f"{SCOPE_FIELD}{scope.value}"))
-    answer = _Answer(form.text("decision"), chosen_scopes)
+    answer = _Answer(form.text("decision"), chosen_scopes, bool(form.text("requires_plan")))
     return await _decide_or_render_consent(context, form.text("query"), form.text("workspace"), answer)
 
 
@@ -68,7 +71,7 @@ async def _decide_or_render_consent(
             if answer.scopes & choosable or not choosable:
                 return context.redirect_external(
                     await consents.grant_scopes_and_return_code_redirect(
-                        authorization, chosen[1], answer.scopes
+                        authorization, chosen[1], answer.scopes, requires_plan=answer.requires_plan
                     )
                 )
     except OAuthError as fault:
@@ -102,6 +105,7 @@ async def _consent_page(
         chosen=chosen,
         lines=[(name, words, name in granted) for name, words in label_scopes(choosable)],
         scope_field=SCOPE_FIELD,
+        can_write=not choosable <= READ_SCOPES,
         nothing_chosen=nothing_chosen and chosen is not None,
         left_out=label_scopes(authorization.scopes - granted),
         query=query,

@@ -11,6 +11,8 @@ from hosts.web.cards.card import Answer
 from hosts.web.change_preview import FormWrite, preview_or_save
 from hosts.web.page_context import Page, PageContext
 from hosts.web.settings_form import (
+    APPROVAL_SCOPES,
+    PROGRAM_LABELS,
     SETTING_HINTS,
     SETTING_LABELS,
     fields_that_differ,
@@ -24,6 +26,13 @@ from service_core.analytics.attribution.ports import RuleBasedModel
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.money import ISO_4217_CODES
 from service_core.kernel.operations import Scope
+
+_APPROVAL_CHOICES: Final = {
+    "": "No",
+    "all": "Yes",
+    "not_reversible": "If it cannot be undone completely",
+}
+"""Which changes need an approval -> words of the form."""
 
 
 async def show_general_settings(context: PageContext, public_id: str) -> Response:
@@ -84,6 +93,9 @@ async def _settings_page(
         zones=sorted(available_timezones()),
         currencies=sorted(ISO_4217_CODES),
         may_write=view.may(Scope.WRITE_RULES),
+        approval_scopes=APPROVAL_SCOPES,
+        programs=PROGRAM_LABELS,
+        approval_choices=_APPROVAL_CHOICES,
     )
 
 

@@ -105,6 +105,15 @@ ACTION_LABELS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Action of an audit entry -> what the audit page says of its actor."""
 
+REVERSIBILITY_LABELS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "reversible": "Can be undone completely.",
+        "reversible_with_effects": "Can be undone, but what it does outside this workspace cannot be taken back.",
+        "irreversible": "Cannot be undone.",
+    }
+)
+"""Reversibility of a change -> a sentence."""
+
 
 def label_scopes(scopes: Iterable[Scope]) -> list[tuple[str, str]]:
     """Name and words of scopes, in the order of the contract."""

@@ -5,6 +5,8 @@ from typing import Any, Final
 
 from hosts.web.cards.card import Answer
 from hosts.web.forms import FormFields, format_number_exactly, parse_number_or_text
+from service_core.access.write_policy import ProgramKind
+from service_core.kernel.operations import Scope
 from service_core.workspace.settings.fields import SettingFields
 
 SETTING_LABELS: Final[Mapping[str, str]] = {
@@ -26,6 +28,20 @@ _NAME_LISTS: Final = ("conversions", "revenue_events")
 _CHANNEL_FIELDS: Final = ("id", "source", "medium", "campaign")
 _FEE_FIELDS: Final = ("provider", "percent", "fixed", "currency")
 
+APPROVAL_SCOPES: Final[Mapping[str, str]] = {
+    Scope.WRITE_RULES: "Rules, workspace settings and connections",
+    Scope.WRITE_LINKS: "Tracking links",
+    Scope.WRITE_REPORTS: "Dashboards, reports and public links",
+    Scope.PROPOSE_SCRIPTS: "Script proposals",
+}
+"""Scope of writes that may need an approval -> what it is called in the form."""
+
+PROGRAM_LABELS: Final[Mapping[str, str]] = {
+    ProgramKind.OAUTH: "Connected apps and assistants",
+    ProgramKind.KEY: "API keys",
+}
+"""Kind of program -> what it is called in the form."""
+
 
 def values_of_settings(settings: Answer) -> dict[str, Any]:
     """Returns what the form of stored settings starts with."""
@@ -33,6 +49,10 @@ def values_of_settings(settings: Answer) -> dict[str, Any]:
     values |= {name: "\n".join(settings[name] or ()) for name in _NAME_LISTS}
     return values | {
         "any_revenue": settings["any_revenue"],
+        "approvals": {
+            (rule["credential"], rule["scope"]): rule["changes"] for rule in settings["write_approvals"]
+        },
+        "plan_tokens": settings["plan_tokens"],
         "channels": _with_spare_lines(_CHANNEL_FIELDS, settings["channels"]),
         "fees": _with_spare_lines(_FEE_FIELDS, settings["fees"]),
         "expected_updated_at": settings["updated_at"],
@@ -45,6 +65,8 @@ def values_of_form(form: FormFields) -> dict[str, Any]:
     values |= {name: form.text(name) for name in _NAME_LISTS}
     return values | {
         "any_revenue": bool(form.text("any_revenue")),
+        "approvals": _approvals_of_form(form),
+        "plan_tokens": _plan_tokens_of_form(form),
         "channels": _with_spare_lines(_CHANNEL_FIELDS, _lines_of_form(form, "channel", _CHANNEL_FIELDS)),
         "fees": _with_spare_lines(_FEE_FIELDS, _lines_of_form(form, "fee", _FEE_FIELDS)),
     }
@@ -62,8 +84,27 @@ def settings_of_form(form: FormFields) -> dict[str, Any]:
         {name: text or None for name, text in line.items()}
         for line in _lines_of_form(form, "channel", _CHANNEL_FIELDS)
     ]
+    settings["write_approvals"] = [
+        {"credential": credential, "scope": scope, "changes": changes}
+        for (credential, scope), changes in _approvals_of_form(form).items()
+    ]
+    settings["plan_tokens"] = _plan_tokens_of_form(form)
     settings["fees"] = [_fee_of_line(line) for line in _lines_of_form(form, "fee", _FEE_FIELDS)]
     return settings
+
+
+def _approvals_of_form(form: FormFields) -> dict[tuple[str, str], str]:
+    """Returns which changes need an approval, by program and scope; others need none."""
+    chosen = {
+        (program, scope): form.text(f"approval:{program}:{scope}")
+        for scope in APPROVAL_SCOPES
+        for program in PROGRAM_LABELS
+    }
+    return {key: changes for key, changes in chosen.items() if changes}
+
+
+def _plan_tokens_of_form(form: FormFields) -> list[str]:
+    return sorted(str(program) for program in PROGRAM_LABELS if form.text(f"plan_token:{program}"))
 
 
 def fields_that_differ(settings: Answer, wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,8 +121,13 @@ def _whole_number_or_text(form: FormFields, name: str) -> int | str | None:
 
 
 def _comparable(value: Any) -> Any:
-    is_names = isinstance(value, list) and all(isinstance(part, str) for part in value)
-    return sorted(set(value)) if is_names else value
+    """Returns a value without the order of event names and approvals, which does not count."""
+    if not isinstance(value, list) or any(not isinstance(part, (str, Mapping)) for part in value):
+        return value
+    if all(isinstance(part, str) for part in value):
+        return sorted(set(value))
+    is_approvals = all("scope" in part for part in value)
+    return sorted(value, key=lambda rule: (rule["credential"], rule["scope"])) if is_approvals else value
 
 
 def _fee_of_line(line: Mapping[str, str]) -> dict[str, Any]:

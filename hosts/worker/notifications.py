@@ -10,6 +10,7 @@ from hosts.composition.webhook_client import HttpsWebhookClient
 from hosts.web.email_cards import CardEmailRenderer
 from service_core.access.public_urls import PublicUrls
 from service_core.delivery.notifications.alert_sender import AlertSender, WebhookClient
+from service_core.delivery.notifications.approval_sender import ApprovalEmailSender
 from service_core.delivery.notifications.check_alerts import AlertChecker
 from service_core.delivery.notifications.delivery_worker import NotificationWorker
 from service_core.delivery.notifications.email_report_sender import EmailReportSender
@@ -17,6 +18,7 @@ from service_core.delivery.notifications.schedule_email_reports import EmailRepo
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings
 from service_core.workspace.alerts.models import Alert
+from service_core.workspace.approvals.models import WriteApproval
 from service_core.workspace.email_reports.models import EmailReport
 from service_core.workspace.notifications.models import Channel
 from service_core.workspace.notifications.recipients import RecipientStatuses
@@ -84,6 +86,7 @@ def build_notifications(
         (EmailReport.resource_type, Channel.EMAIL): sender.send,
         (Alert.resource_type, Channel.EMAIL): alert_sender.send_email,
         (Alert.resource_type, Channel.WEBHOOK): alert_sender.send_webhook,
+        (WriteApproval.resource_type, Channel.EMAIL): ports.build_from_adapters(ApprovalEmailSender).send,
     }
     worker = ports.build_from_adapters(NotificationWorker, senders=senders)
     checker = ports.build_from_adapters(

@@ -27,6 +27,7 @@ from service_core.plugin import (
     Signup,
     SignupDigests,
     Workspace,
+    WritePolicy,
 )
 
 
@@ -64,6 +65,7 @@ WORKSPACES: Final = record_table(
     "workspaces",
     Workspace,
     sa.Column("rules", JsonValue(_dump_non_default_settings, _load_settings), nullable=False),
+    sa.Column("write_policy", JsonValue(WritePolicy.to_json, WritePolicy.from_json), nullable=False),
     unique=["public_id"],
 )
 

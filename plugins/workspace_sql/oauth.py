@@ -103,8 +103,8 @@ class SqlOAuthClients(SqlStore):
 class SqlOneTimeTokens(SqlStore):
     """Implements the port `OneTimeTokens`."""
 
-    async def add_grant_and_end_stale_grants(self, token: OneTimeToken, digest: str) -> None:
-        """Adds a grant with its authorization code. Grants that can no longer be continued end."""
+    async def add_grant_and_narrow_earlier_grants(self, token: OneTimeToken, digest: str) -> None:
+        """Adds a grant with its authorization code. Grants that can no longer be continued end, others are narrowed."""
         row = {
             "digest": digest,
             "grant_id": token.grant.id,
@@ -115,6 +115,7 @@ class SqlOneTimeTokens(SqlStore):
         }
         async with self._database.write(token.grant.account_id) as connection:
             await _end_stale_grants_of_same_member(connection, token.grant)
+            await _narrow_grants_of_same_client(connection, token.grant)
             await connection.execute(sa.insert(OAUTH_GRANTS).values(row_of(token.grant)))
             await connection.execute(sa.insert(ONE_TIME_TOKENS).values(row))
 
@@ -202,3 +203,24 @@ async def _end_stale_grants_of_same_member(connection: AsyncConnection, new_gran
         sa.update(OAUTH_GRANTS).where(own, _ACTIVE, ~usable.exists()).values(ended_at=new_grant.created_at)
     )
     await connection.execute(ended)
+
+
+async def _narrow_grants_of_same_client(connection: AsyncConnection, new_grant: OAuthGrant) -> None:
+    """Takes from the other grants of the same account, client and workspace what the new one does not have."""
+    own = matches(
+        OAUTH_GRANTS,
+        account_id=new_grant.account_id,
+        workspace_id=new_grant.workspace_id,
+        client_id=new_grant.client_id,
+    )
+    rows = (await connection.execute(sa.select(OAUTH_GRANTS).where(own, _ACTIVE))).mappings().all()
+    for row in rows:
+        narrowed = record_of(OAuthGrant, row).narrowed_by(new_grant)
+        changed = {
+            "scopes": narrowed.scopes,
+            "requires_plan": narrowed.requires_plan,
+            "ended_at": narrowed.ended_at,
+        }
+        await connection.execute(sa.update(OAUTH_GRANTS).where(_GRANT.id == narrowed.id).values(changed))
+        if narrowed.ended_at is not None:
+            await _end_grant_and_delete_access_tokens(connection, narrowed.id, narrowed.ended_at)

@@ -1,7 +1,7 @@
 """Workspaces, credentials and the caller of a request."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from service_core.access.analytics_settings import AnalyticsSettings
 from service_core.access.roles import Role
+from service_core.access.write_policy import WritePolicy
 from service_core.kernel.operations import Scope
 
 
@@ -34,6 +35,7 @@ class Workspace:
     allowed_origins: tuple[str, ...] = ()
     rules: AnalyticsSettings = field(default=AnalyticsSettings())
     triggers: frozenset[str] = frozenset()
+    write_policy: WritePolicy = field(default=WritePolicy())
 
     @property
     def zone(self) -> ZoneInfo:
@@ -77,6 +79,7 @@ class OAuthGrant:
     """The permission a person gave an OAuth client in one workspace.
 
     ``scopes`` are those the person consented to; a token has those that the person's current role also allows.
+    ``requires_plan`` is whether the person demands that each write is planned first and applied with the plan's token.
     """
 
     id: UUID
@@ -87,6 +90,25 @@ class OAuthGrant:
     scopes: frozenset[Scope]
     created_at: datetime
     ended_at: datetime | None = None
+    requires_plan: bool = False
+
+    def narrowed_by(self, later: "OAuthGrant") -> "OAuthGrant":
+        """Returns this grant without what a later consent of the same person for the same client left out.
+
+        Args:
+            later: the later grant. Whoever reads everything keeps to totals if the later one reads totals.
+        """
+        reads = {Scope.READ, Scope.READ_AGGREGATES} if Scope.READ in self.scopes else set()
+        allowed = later.scopes | ({Scope.READ_AGGREGATES} if Scope.READ in later.scopes else set())
+        scopes = (self.scopes | reads) & allowed
+        if Scope.READ in scopes:
+            scopes -= {Scope.READ_AGGREGATES}
+        return replace(
+            self,
+            scopes=frozenset(scopes),
+            requires_plan=self.requires_plan or later.requires_plan,
+            ended_at=self.ended_at if scopes else later.created_at,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +198,20 @@ class IdempotentRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class SentRequest:
+    """A request as it was sent, to be shown to a person and executed once it is approved.
+
+    Attributes:
+        path: with its prefix.
+        body: the decoded JSON body; empty for none.
+    """
+
+    method: str
+    path: str
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
     """The authenticated caller of a request; every handler that reads or writes data takes one.
 
@@ -187,6 +223,8 @@ class Caller:
         acting_user: set for OAuth tokens and the web application.
         client_ip: IP address of the client, if known.
         is_system: the operator of the deployment on its command line; no credential was sent.
+        request: the request, if one was sent; None for work of the service itself.
+        approved_by: the person who approved the write, if one had to.
     """
 
     workspace: Workspace
@@ -197,3 +235,5 @@ class Caller:
     acting_user: ActingUser | None = None
     client_ip: str | None = None
     is_system: bool = False
+    request: SentRequest | None = field(default=None, repr=False)
+    approved_by: ActingUser | None = None

@@ -74,8 +74,14 @@ class RateLimits:
             )
         return result
 
-    async def count_mutation_or_raise(self, subject: RateLimited) -> RateLimitResult:
-        """Counts one mutation, dry runs included. The request itself was counted before.
+    async def count_mutation_or_raise(
+        self, subject: RateLimited, *, dry_run: bool = False
+    ) -> RateLimitResult:
+        """Counts one mutation, or one dry run, which has a limit of its own. The request itself was counted before.
+
+        Args:
+            subject: the credential to count against.
+            dry_run: whether nothing is changed.
 
         Returns:
             The remaining limit, for `rate_headers`.
@@ -84,7 +90,7 @@ class RateLimits:
             TooManyRequests: ``mutation_rate_limited``.
             ServiceUnavailable: ``limiter_unavailable``.
         """
-        key = f"mutation:{subject.rate_limit_key}"
+        key = f"{'dry_run' if dry_run else 'mutation'}:{subject.rate_limit_key}"
         try:
             result = await self._limiter.consume(key, MUTATION_LIMIT, WINDOW_SECONDS)
         except RateLimiterUnavailable:

@@ -7,14 +7,22 @@ other exception becomes a 500 response with an id; the log contains the tracebac
 
 import logging
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from service_core.access.models import AnonymousCaller, AuthContext, Caller, IdempotentRequest, SignupCaller
+from service_core.access.models import (
+    AnonymousCaller,
+    AuthContext,
+    Caller,
+    IdempotentRequest,
+    RequestInterface,
+    SentRequest,
+    SignupCaller,
+)
 from service_core.access.rate_limits import RateLimits, rate_headers
 from service_core.access.request_authentication import RequestAuthenticator, reject_api_key_if_oauth_required
 from service_core.access.scopes import require_active_workspace, require_scope_of_operation
@@ -33,6 +41,7 @@ from service_core.api.render import (
 )
 from service_core.api.render_table import JSON_MEDIA_TYPE, choose_media_type, render_table
 from service_core.api.routes import V1_PREFIX, RouteMatch, Routes
+from service_core.changes.write_requirements import ApprovalRequired
 from service_core.ingestion.sanitize_json import replace_nul_and_surrogates, sanitize_json_bytes
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import (
@@ -56,6 +65,8 @@ from service_core.kernel.request_parsing import parse_body_strictly, parse_query
 MAX_BODY_BYTES: Final = 1_000_000
 """Most bytes of a request body. A host keeps at most one byte more."""
 
+_TRUE_TEXTS: Final = ("true", "1")
+
 _log: Final = logging.getLogger("touchpoint.gateway")
 
 
@@ -76,6 +87,7 @@ class Dispatcher:
         rate_limits: counts requests and mutations.
         clock: current time.
         codec: JSON encoding and decoding.
+        file_write: stores a write that a person has to approve, and returns the answer about it.
     """
 
     def __init__(
@@ -86,12 +98,14 @@ class Dispatcher:
         rate_limits: RateLimits,
         clock: Clock,
         codec: JsonCodec,
+        file_write: Callable[[Caller, ApprovalRequired], Awaitable[BaseModel]] | None = None,
     ) -> None:
         self._routes = Routes(operations)
         self._authenticator = authenticator
         self._rate_limits = rate_limits
         self._clock = clock
         self._codec = codec
+        self._file_write = file_write
 
     async def dispatch(self, request: ApiRequest) -> ApiResponse:
         """Returns the response of a request. Raises only when it is cancelled."""
@@ -123,7 +137,7 @@ class Dispatcher:
             raise MethodNotAllowed(match.allowed_methods) if match.allowed_methods else NotFound
         operation = match.bound_operation.operation
         if subject is not None:
-            await self._consume_mutation_limit_and_authorize(subject, operation, state)
+            await self._consume_mutation_limit_and_authorize(subject, operation, request, state)
             self._authenticator.check_internal_token_if_required(operation.credential, request.headers)
         if operation.body is not None:
             request = replace(request, body=sanitize_json_bytes(request.body))
@@ -133,9 +147,15 @@ class Dispatcher:
         media_type = (
             choose_media_type(request.headers.get("accept", "")) if operation.table else JSON_MEDIA_TYPE
         )
-        return await self._call_handler_and_cut_rows_above_16_mb(
-            match.bound_operation, inputs, caller, media_type, state
-        )
+        try:
+            return await self._call_handler_and_cut_rows_above_16_mb(
+                match.bound_operation, inputs, caller, media_type, state
+            )
+        except ApprovalRequired as needed:
+            if self._file_write is None or not isinstance(caller, Caller):
+                raise
+            body = await self._file_write(caller, needed)
+        return render_json_or_file_stream(self._codec, 202, body, state.headers)
 
     async def _call_handler_and_cut_rows_above_16_mb(
         self,
@@ -189,12 +209,19 @@ class Dispatcher:
         return subject
 
     async def _consume_mutation_limit_and_authorize(
-        self, subject: AuthContext | SignupCaller, operation: Operation, state: _RequestState
+        self,
+        subject: AuthContext | SignupCaller,
+        operation: Operation,
+        request: ApiRequest,
+        state: _RequestState,
     ) -> None:
-        """Checks the mutation limit, the scope, and that the workspace is active."""
+        """Checks the limit of mutations or that of dry runs, the scope, and that the workspace is active."""
         state.is_mutation = operation.rate_limit is RateLimitClass.MUTATION
         if operation.consumes_mutation_limit:
-            result = await self._rate_limits.count_mutation_or_raise(subject)
+            dry_run = operation.rate_limit is RateLimitClass.DRY_RUN or (
+                state.is_mutation and self._asks_for_dry_run(request)
+            )
+            result = await self._rate_limits.count_mutation_or_raise(subject, dry_run=dry_run)
             state.headers["X-RateLimit-Mutation-Remaining"] = str(result.remaining)
         if isinstance(subject, SignupCaller):
             return
@@ -223,6 +250,9 @@ class Dispatcher:
             _idempotent_request_if_supported(operation, request, decoded_body),
             subject.acting_user,
             request.client_ip,
+            request=SentRequest(
+                request.method, request.path, decoded_body if isinstance(decoded_body, Mapping) else {}
+            ),
         )
 
     def _parse_handler_arguments(
@@ -245,6 +275,20 @@ class Dispatcher:
             except ValidationError:
                 raise NotFound from None
         return inputs
+
+    def _asks_for_dry_run(self, request: ApiRequest) -> bool:
+        """Returns whether a mutation only shows its change; one whose body cannot be read counts as a change."""
+        sent = [value for name, value in parse_qsl(request.query) if name == "dry_run"]
+        if request.body and len(request.body) <= MAX_BODY_BYTES:
+            try:
+                body = self._codec.loads(request.body)
+            except (ValueError, RecursionError):
+                return False
+            if isinstance(body, Mapping) and body.get("dry_run") is not None:
+                return body["dry_run"] is True
+        if sent:
+            return sent[-1].lower() in _TRUE_TEXTS
+        return request.interface is RequestInterface.MCP
 
     def _decode_body_up_to_1_mb(self, body: bytes, operation: Operation) -> Any:
         """Checks the body size and returns the decoded JSON body; None if the operation takes no body."""

@@ -38,6 +38,7 @@ from service_core.workspace import onboarding, search
 from service_core.workspace.alerts.resource import ALERTS
 from service_core.workspace.analyses.resource import ANALYSES
 from service_core.workspace.annotations.resource import ANNOTATIONS
+from service_core.workspace.approvals import operations as approval_operations
 from service_core.workspace.dashboards.card_reports import describe_cards_hidden_by_deletion
 from service_core.workspace.dashboards.resource import DASHBOARDS
 from service_core.workspace.email_reports.resource import EMAIL_REPORTS
@@ -85,6 +86,7 @@ def operations() -> Iterable[Operation]:
         *changes.OPERATIONS,
         *rollback_operations.OPERATIONS,
         *change_set_operations.OPERATIONS,
+        *approval_operations.OPERATIONS,
         *exports.OPERATIONS,
         *imports.OPERATIONS,
     )

@@ -31,7 +31,7 @@ PUBLIC_TYPES: Final = frozenset({"share_link"})
 
 
 class AuditEntry(ResponseModel):
-    """An applied change."""
+    """An applied change. ``approved_by`` is the person who approved it, where one had to."""
 
     id: UUID
     action: Action
@@ -42,6 +42,7 @@ class AuditEntry(ResponseModel):
     new_state: dict[str, Any] | None
     changes: list[FieldChange]
     effects: list[dict[str, Any]]
+    approved_by: NamedActor | None = None
     undo_of: UUID | None
     undone_by: UUID | None = None
     undone_at: MillisecondDatetime | None = None

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar, cast
 from uuid import UUID
@@ -11,11 +11,11 @@ from pydantic import Field, ValidationError
 
 from service_core.access.models import Caller
 from service_core.access.scopes import require_scope
-from service_core.changes.change_executor import ChangeExecutor, ChangePlanner
+from service_core.changes.change_executor import Answer, BatchOutcome, ChangeExecutor, ChangePlanner
 from service_core.changes.envelope import Envelope
 from service_core.changes.models import Change
 from service_core.changes.ports import ResourceRepository, Transaction
-from service_core.changes.resource import Resource, State
+from service_core.changes.resource import Resource
 from service_core.kernel.errors import ApiError, BadRequest, NotFound
 from service_core.kernel.operations import HandlerResponse, Operation, RateLimitClass, Scope
 from service_core.kernel.request_parsing import parse_body_strictly, parse_query_parameters_leniently
@@ -61,8 +61,12 @@ class WriteRoutes:
         """Sets how the operation of a method and path is found."""
         self._find = find
 
-    def find_or_404(self, request: WriteRequest) -> MatchedWrite:
+    def find_or_404(self, request: WriteRequest, *, with_batches: bool = False) -> MatchedWrite:
         """Returns the operation of a request, if it is a write that can be planned.
+
+        Args:
+            request: the write.
+            with_batches: whether operations that make several changes count.
 
         Raises:
             NotFound: no operation has this path.
@@ -72,10 +76,8 @@ class WriteRoutes:
         match = self._find(request.method.upper(), path)
         if match is None:
             raise NotFound
-        if (
-            match.operation.rate_limit is not RateLimitClass.MUTATION
-            or match.operation.answer is not Envelope
-        ):
+        is_write = match.operation.rate_limit is RateLimitClass.MUTATION
+        if not is_write or not (with_batches or match.operation.answer is Envelope):
             raise BadRequest(
                 "This operation is no write that can be planned", "invalid_parameter", field="path"
             )
@@ -94,7 +96,7 @@ class AppliedWrite:
 class BatchExecutor(ChangeExecutor):
     """Applies changes within a transaction that is open already, and keeps them.
 
-    It lists no warnings: they read events, and the transaction holds the write lock meanwhile.
+    Plans and approvals were checked before; warnings are listed after the transaction, because they read events.
 
     Args:
         executor: of the deployment.
@@ -122,15 +124,21 @@ class BatchExecutor(ChangeExecutor):
         self.writes.append(AppliedWrite(change, preview, envelope))
         return HandlerResponse(envelope, 200)
 
-    async def list_warnings(
+    async def preview_or_apply_batch(
         self,
-        caller: Caller,  # noqa: ARG002 - as `ChangeExecutor.list_warnings`
-        change: Change,  # noqa: ARG002 - likewise
+        caller: Caller,  # noqa: ARG002 - as `ChangeExecutor.preview_or_apply_batch`
+        answer: type[Answer],  # noqa: ARG002 - likewise
+        run_batch: Callable[[Transaction], Awaitable[BatchOutcome[Answer]]],
         *,
-        dry_run: bool,  # noqa: ARG002 - likewise
-    ) -> Sequence[State]:
-        """Returns no warnings."""
-        return ()
+        dry_run: bool,  # noqa: ARG002 - the transaction of the batch decides
+        is_planned: bool = False,  # noqa: ARG002 - likewise
+    ) -> HandlerResponse[Answer]:
+        """Applies the changes of a batch within this one."""
+        outcome = await run_batch(self._transaction)
+        for change, diff in zip(outcome.changes, outcome.diffs, strict=True):
+            envelope = Envelope(dry_run=False, applied=True, diff=diff)
+            self.writes.append(AppliedWrite(change, envelope, envelope))
+        return HandlerResponse(outcome.answer, 200)
 
 
 class _RecordingResources:
@@ -163,29 +171,38 @@ async def apply_writes_in_transaction(
     executor: BatchExecutor,
     routes: WriteRoutes,
     requests: Sequence[WriteRequest],
-) -> list[Envelope]:
+    *,
+    with_batches: bool = False,
+) -> list[Any]:
     """Applies requests one after another by their operations and returns their answers.
+
+    Args:
+        caller: who makes the changes.
+        executor: of the transaction.
+        routes: finds the operations.
+        requests: the writes.
+        with_batches: whether operations that make several changes are accepted.
 
     Raises:
         ApiError: of the first write that is refused; ``change_index`` tells which.
     """
-    answers: list[Envelope] = []
+    answers: list[Any] = []
     for index, request in enumerate(requests):
         created = [str(write.change.resource.id) for write in executor.writes]
         try:
-            answers.append(await _apply_write(caller, executor, routes, _with_ids(request, created)))
+            match = routes.find_or_404(_with_ids(request, created), with_batches=with_batches)
+            answers.append(await _apply_write(caller, executor, match, _with_ids(request, created)))
         except ApiError as refusal:
             refusal.extra = {**refusal.extra, "change_index": index}
             raise
-        if len(executor.writes) != index + 1:
+        if not with_batches and len(executor.writes) != index + 1:
             raise BadRequest("This operation is no write that can be planned", "invalid_parameter")
     return answers
 
 
 async def _apply_write(
-    caller: Caller, executor: BatchExecutor, routes: WriteRoutes, request: WriteRequest
-) -> Envelope:
-    match = routes.find_or_404(request)
+    caller: Caller, executor: BatchExecutor, match: MatchedWrite, request: WriteRequest
+) -> Any:
     operation = match.operation
     if isinstance(operation.scope, Scope):
         require_scope(caller, operation.scope)
@@ -207,8 +224,7 @@ async def _apply_write(
         except ValidationError:
             raise NotFound from None
     result = await operation.handler(**arguments)
-    answer: Envelope = result.body if isinstance(result, HandlerResponse) else result
-    return answer
+    return result.body if isinstance(result, HandlerResponse) else result
 
 
 def _refuse_secrets(body: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from service_core.access.models import Caller, RequestInterface
-from service_core.changes.actor import build_named_actor
+from service_core.changes.actor import build_named_actor, name_person
 from service_core.changes.audit_log import AuditEntry
 from service_core.changes.envelope import Envelope
 from service_core.changes.idempotency import (
@@ -18,7 +18,8 @@ from service_core.changes.idempotency import (
     idempotency_digest,
     request_in_progress_error,
 )
-from service_core.changes.models import Change
+from service_core.changes.models import Change, Diff
+from service_core.changes.outside_effects import classify_reversibility
 from service_core.changes.ports import (
     AuditLog,
     RequestInProgress,
@@ -27,7 +28,11 @@ from service_core.changes.ports import (
     UniqueKeyConflict,
 )
 from service_core.changes.resource import RecordStorage, ResourceType, State
-from service_core.kernel.errors import Conflict
+from service_core.changes.write_requirements import (
+    require_approval_if_policy_demands_it,
+    require_plan_token,
+)
+from service_core.kernel.errors import ApiError, Conflict
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import HandlerResponse
 
@@ -44,12 +49,14 @@ class BatchOutcome(Generic[Answer]):
     Attributes:
         answer: the answer to the request.
         changes: those that were applied.
+        diffs: of these changes.
         replayed_answer: what a retry with the same ``Idempotency-Key`` gets, without secrets that are shown once;
             None for the answer itself.
     """
 
     answer: Answer
     changes: Sequence[Change]
+    diffs: Sequence[Diff]
     replayed_answer: Answer | None = None
 
 
@@ -92,11 +99,12 @@ class ChangeExecutor:
             dry_run: as requested; None means False over HTTP and True over MCP.
 
         Raises:
-            ApiError: raised by the planner; a unique key conflict; ``idempotency_in_progress``.
+            ApiError: raised by the planner; a unique key conflict; ``idempotency_in_progress``; ``plan_required``.
+            ApprovalRequired: a person has to approve the change.
         """
         if is_dry_run(caller, dry_run):
-            async with self.transactions.read(caller.workspace.id) as transaction:
-                return HandlerResponse(await self._preview_change(caller, transaction, planner), 200)
+            return HandlerResponse(await self._preview_with_warnings(caller, planner), 200)
+        require_plan_token(caller)
         digest = idempotency_digest(caller)
         with self._in_flight.mark_running_or_conflict(digest):
             try:
@@ -104,10 +112,11 @@ class ChangeExecutor:
             except RequestInProgress:
                 raise request_in_progress_error() from None
 
-    async def _preview_change(
-        self, caller: Caller, transaction: Transaction, planner: ChangePlanner
-    ) -> Envelope:
-        return await self.preview_in_transaction(caller, transaction, await planner(transaction))
+    async def _preview_with_warnings(self, caller: Caller, planner: ChangePlanner) -> Envelope:
+        async with self.transactions.read(caller.workspace.id) as transaction:
+            change = await planner(transaction)
+            envelope = await self.preview_in_transaction(caller, transaction, change)
+        return envelope.with_effects(await self.list_warnings(caller, change, dry_run=True))
 
     async def preview_in_transaction(
         self, caller: Caller, transaction: Transaction, change: Change
@@ -123,7 +132,7 @@ class ChangeExecutor:
             for key in change.new.unique_keys():
                 if key not in current_keys and await transaction.resources.is_key_in_use(key):
                     raise change.new.unique_key_error(key)
-        return await self._build_envelope(transaction, caller, change, dry_run=True)
+        return await self._build_envelope(transaction, change, dry_run=True)
 
     async def _replay_or_apply_change(
         self, caller: Caller, planner: ChangePlanner, digest: str | None
@@ -137,9 +146,17 @@ class ChangeExecutor:
             change = await planner(transaction)
             envelope = await self.apply_in_transaction(caller, transaction, change)
             if envelope.applied:
+                require_approval_if_policy_demands_it(caller, [envelope.diff], self.resource_types)
                 await _save_answer_if_idempotent(transaction, caller, digest, envelope)
                 await self.update_copies(transaction, change)
-        return HandlerResponse(envelope, 200)
+        return HandlerResponse(envelope.with_effects(await self._list_warnings_if_known(caller, change)), 200)
+
+    async def _list_warnings_if_known(self, caller: Caller, change: Change) -> Sequence[State]:
+        """Returns the warnings of an applied change; none if they cannot be read, because the change is made."""
+        try:
+            return await self.list_warnings(caller, change, dry_run=False)
+        except ApiError:
+            return ()
 
     async def preview_or_apply_batch(
         self,
@@ -148,6 +165,7 @@ class ChangeExecutor:
         run_batch: Callable[[Transaction], Awaitable[BatchOutcome[Answer]]],
         *,
         dry_run: bool,
+        is_planned: bool = False,
     ) -> HandlerResponse[Answer]:
         """Runs several changes in one transaction, all or none; a dry run rolls the transaction back.
 
@@ -156,10 +174,14 @@ class ChangeExecutor:
             answer: model of the answer, to replay it.
             run_batch: applies the changes by `apply_in_transaction` and returns what they did.
             dry_run: whether nothing is kept.
+            is_planned: whether the token of a plan was sent, or a person approved it.
 
         Raises:
-            ApiError: raised by ``run_batch``; ``idempotency_in_progress``.
+            ApiError: raised by ``run_batch``; ``idempotency_in_progress``; ``plan_required``.
+            ApprovalRequired: a person has to approve the changes.
         """
+        if not (dry_run or is_planned):
+            require_plan_token(caller)
         digest = None if dry_run else idempotency_digest(caller)
         with self._in_flight.mark_running_or_conflict(digest):
             try:
@@ -187,6 +209,7 @@ class ChangeExecutor:
             outcome = await run_batch(transaction)
             if dry_run:
                 raise _BatchRolledBack(outcome.answer)
+            require_approval_if_policy_demands_it(caller, outcome.diffs, self.resource_types)
             replayed_answer = outcome.replayed_answer or outcome.answer
             await _save_answer_if_idempotent(transaction, caller, digest, replayed_answer)
             for change in outcome.changes:
@@ -203,9 +226,9 @@ class ChangeExecutor:
         """
         self._check_permitted(caller, change)
         if change.is_empty:
-            return await self._build_envelope(transaction, caller, change, dry_run=False)
+            return await self._build_envelope(transaction, change, dry_run=False)
         resource_type, audit_id = self._type_of(change), new_id()
-        envelope = await self._build_envelope(transaction, caller, change, dry_run=False, audit_id=audit_id)
+        envelope = await self._build_envelope(transaction, change, dry_run=False, audit_id=audit_id)
         await _save_or_remove_records(transaction, resource_type.storage(transaction), change, caller.now)
         if resource_type.triggers:
             await transaction.triggers.replace_trigger_event_names(
@@ -233,7 +256,6 @@ class ChangeExecutor:
     async def _build_envelope(
         self,
         transaction: Transaction,
-        caller: Caller,
         change: Change,
         *,
         dry_run: bool,
@@ -244,17 +266,18 @@ class ChangeExecutor:
         effects: Sequence[State] = ()
         if not change.is_empty:
             prior, new = change.public_states(dry_run=dry_run)
-            effects = [
-                *await resource_type.effects(records, prior, new),
-                *await self.list_warnings(caller, change, dry_run=dry_run),
-            ]
-        return Envelope.from_change(
+            effects = await resource_type.effects(records, prior, new)
+        envelope = Envelope.from_change(
             change,
             effects,
             await resource_type.serializer(records, [change.resource]),
             dry_run=dry_run,
             audit_id=audit_id,
         )
+        if change.is_empty:
+            return envelope
+        reversibility = classify_reversibility(envelope.diff, resource_type)
+        return envelope.model_copy(update={"reversibility": reversibility})
 
     def _type_of(self, change: Change) -> ResourceType:
         return self.resource_types[change.resource.resource_type]
@@ -312,6 +335,7 @@ async def _add_audit_entry_and_mark_undone(
         new_state=diff.new_state,
         changes=diff.changes,
         effects=diff.effects,
+        approved_by=name_person(caller.approved_by) if caller.approved_by else None,
         undo_of=change.undone_entry_id,
         created_at=caller.now,
     )

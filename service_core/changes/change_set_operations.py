@@ -10,7 +10,6 @@ from service_core.access.models import Caller
 from service_core.access.scopes import require_scope
 from service_core.changes.audit_visibility import visible_entries
 from service_core.changes.batched_writes import (
-    AppliedWrite,
     BatchExecutor,
     WriteRequest,
     WriteRoutes,
@@ -27,13 +26,14 @@ from service_core.changes.change_sets import (
     save_status,
 )
 from service_core.changes.envelope import Envelope
-from service_core.changes.models import Change, Diff
-from service_core.changes.outside_effects import Reversibility, classify_reversibility
+from service_core.changes.models import Change
+from service_core.changes.planned_writes import PlannedChange, plan_writes
 from service_core.changes.ports import Transaction
 from service_core.changes.record_plans import get_or_404
 from service_core.changes.resource import MillisecondDatetime
 from service_core.changes.reversal import list_dependents, plan_inverse
 from service_core.changes.schemas import DryRunBody
+from service_core.changes.write_requirements import ApprovalRequired
 from service_core.kernel.errors import BadRequest, Conflict, NotFound, Unprocessable
 from service_core.kernel.ids import new_token
 from service_core.kernel.operations import ANY_SCOPE, HandlerResponse, RateLimitClass, operation
@@ -45,13 +45,6 @@ class PlanChangesBody(BodyModel):
 
     changes: Annotated[list[WriteRequest], Field(min_length=1, max_length=50)]
     note: Annotated[str | None, Field(max_length=500)] = None
-
-
-class PlannedChange(ResponseModel):
-    """What one write of a change set would do."""
-
-    diff: Diff
-    reversibility: Reversibility
 
 
 class PlannedChangeSet(ResponseModel):
@@ -86,7 +79,12 @@ class ChangeSetResult(ResponseModel):
 
 
 @operation(
-    "POST /change-sets", scope=ANY_SCOPE, tag="change-sets", errors=(404, 409, 422), tool="plan_changes"
+    "POST /change-sets",
+    scope=ANY_SCOPE,
+    rate_limit=RateLimitClass.DRY_RUN,
+    tag="change-sets",
+    errors=(404, 409, 422),
+    tool="plan_changes",
 )
 async def plan_change_set(
     body: PlanChangesBody, *, caller: Caller, executor: ChangeExecutor, routes: WriteRoutes
@@ -97,38 +95,17 @@ async def plan_change_set(
     within 15 minutes, for the credential that planned it.
     """
     token = new_token()
-
-    async def plan_all(transaction: Transaction) -> BatchOutcome[PlannedChangeSet]:
-        batch = BatchExecutor(executor, transaction)
-        await apply_writes_in_transaction(caller, batch, routes, body.changes)
-        change_set = new_change_set(
-            caller, body.changes, body.note, token=token, plan_digest=digest_plan(batch)
-        )
-        planned[:] = [change_set]
-        writes[:] = batch.writes
-        answer = PlannedChangeSet(
-            id=change_set.id,
-            changes=[
-                PlannedChange(
-                    diff=write.preview.diff,
-                    reversibility=classify_reversibility(
-                        write.preview.diff, executor.resource_types[write.change.resource.resource_type]
-                    ),
-                )
-                for write in batch.writes
-            ],
-            effects=[],
-            plan_token=token,
-            expires_at=change_set.plan_expires_at,
-        )
-        return BatchOutcome(answer, ())
-
-    planned: list[ChangeSet] = []
-    writes: list[AppliedWrite] = []
-    response = await executor.preview_or_apply_batch(caller, PlannedChangeSet, plan_all, dry_run=True)
+    plan = await plan_writes(caller, executor, routes, body.changes)
+    change_set = new_change_set(caller, body.changes, body.note, token=token, plan_digest=plan.digest)
     async with executor.transactions.write(caller.workspace.id) as transaction:
-        await save_plan_and_delete_expired(transaction, planned[0], caller.now)
-    return await _add_warnings_and_list_effects(response.body, caller, executor, writes)
+        await save_plan_and_delete_expired(transaction, change_set, caller.now)
+    return PlannedChangeSet(
+        id=change_set.id,
+        changes=list(plan.changes),
+        effects=plan.effects,
+        plan_token=token,
+        expires_at=change_set.plan_expires_at,
+    )
 
 
 @operation(
@@ -169,7 +146,17 @@ async def apply_change_set(
         await save_status(transaction, change_set, caller.now, ChangeSetStatus.APPLIED, audit_ids)
         return _outcome(change_set, batch, answers, dry_run=dry_run)
 
-    return await executor.preview_or_apply_batch(caller, ChangeSetResult, apply_all, dry_run=dry_run)
+    try:
+        return await executor.preview_or_apply_batch(
+            caller, ChangeSetResult, apply_all, dry_run=dry_run, is_planned=True
+        )
+    except ApprovalRequired:
+        async with executor.transactions.write(caller.workspace.id) as transaction:
+            change_set = await get_or_404(transaction.resources, ChangeSet, path.changeSetId)
+            check_plan_token(change_set, body.plan_token, caller)
+            waiting = change_set.with_fields(caller.now, status=ChangeSetStatus.WAITING)
+            await transaction.resources.save(waiting)
+        raise ApprovalRequired(change_set.requests, change_set.id, change_set.name) from None
 
 
 @operation(
@@ -233,20 +220,6 @@ def _plan_outdated() -> Conflict:
     )
 
 
-async def _add_warnings_and_list_effects(
-    planned: PlannedChangeSet, caller: Caller, executor: ChangeExecutor, writes: Sequence[AppliedWrite]
-) -> PlannedChangeSet:
-    """Returns the plan with the warnings of each change, which read events, and with all effects."""
-    changes = []
-    for shown, write in zip(planned.changes, writes, strict=True):
-        warnings = await executor.list_warnings(caller, write.change, dry_run=True)
-        effects = [*shown.diff.effects, *map(dict, warnings)]
-        diff = shown.diff.model_copy(update={"effects": effects})
-        changes.append(shown.model_copy(update={"diff": diff}))
-    all_effects = [effect for shown in changes for effect in shown.diff.effects]
-    return planned.model_copy(update={"changes": changes, "effects": all_effects})
-
-
 def _outcome(
     change_set: ChangeSet, batch: BatchExecutor, answers: Sequence[Envelope], *, dry_run: bool
 ) -> BatchOutcome[ChangeSetResult]:
@@ -260,6 +233,7 @@ def _outcome(
     return BatchOutcome(
         result([write.preview for write in batch.writes] if dry_run else answers),
         [write.change for write in batch.writes],
+        [write.envelope.diff for write in batch.writes],
         result([write.envelope for write in batch.writes]),
     )
 

@@ -20,9 +20,10 @@ PLAN_LIFETIME: Final = timedelta(minutes=15)
 
 
 class ChangeSetStatus(StrEnum):
-    """Status of a change set."""
+    """Status of a change set; a waiting one was applied with its token, and a person has to approve it."""
 
     PLANNED = "planned"
+    WAITING = "waiting"
     APPLIED = "applied"
     UNDONE = "undone"
 

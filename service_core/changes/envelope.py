@@ -7,10 +7,11 @@ from uuid import UUID
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from service_core.changes.models import Action, Change, Diff
+from service_core.changes.outside_effects import Reversibility
 from service_core.changes.resource import Serializer, State
 from service_core.kernel.schemas import ResponseModel
 
-_OPTIONAL_FIELDS: Final = ("audit_id", "data")
+_OPTIONAL_FIELDS: Final = ("audit_id", "data", "reversibility")
 
 
 class Envelope(ResponseModel):
@@ -23,6 +24,18 @@ class Envelope(ResponseModel):
         None, description="Id of the audit entry of an applied write; an undo needs it."
     )
     data: dict[str, Any] | None = Field(None, description="The resulting resource; absent on a delete.")
+
+    reversibility: Reversibility | None = Field(
+        None, description="How far the change can be taken back; absent if nothing changes."
+    )
+
+    def with_effects(self, effects: Iterable[State]) -> "Envelope":
+        """Returns the envelope with further effects after those of the change."""
+        further = [dict(effect) for effect in effects]
+        if not further:
+            return self
+        diff = self.diff.model_copy(update={"effects": [*self.diff.effects, *further]})
+        return self.model_copy(update={"diff": diff})
 
     @model_serializer(mode="wrap")
     def _omit_absent_fields(self, handler: SerializerFunctionWrapHandler):  # type: ignore[no-untyped-def] # noqa: ANN202 - a return type would replace the schema

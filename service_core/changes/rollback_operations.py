@@ -21,16 +21,16 @@ from service_core.kernel.schemas import BodyModel, ResponseModel
 
 
 class RollbackActor(BodyModel):
-    """Whose changes are taken back: exactly one of the three."""
+    """Whose changes are taken back: one of the three, or what one person did with one program."""
 
     key_id: UUID | None = Field(None, description="A key.")
     client_id: str | None = Field(None, description="A program that persons authorized over OAuth.")
     user_id: UUID | None = Field(None, description="A person, whatever program was used.")
 
     @model_validator(mode="after")
-    def _name_exactly_one(self) -> "RollbackActor":
-        if [self.key_id, self.client_id, self.user_id].count(None) != 2:  # noqa: PLR2004 - one of three is set
-            raise ValueError("one of key_id, client_id and user_id is needed")
+    def _require_key_or_program_or_person(self) -> "RollbackActor":
+        if (self.key_id is None) is (self.client_id is None and self.user_id is None):
+            raise ValueError("key_id, or client_id, or user_id, or the last two are needed")
         return self
 
 
@@ -94,7 +94,8 @@ async def roll_back_actor(
             left_alone=result.left_alone,
             outside_effects=result.outside_effects,
         )
-        return BatchOutcome(answer, result.changes)
+        diffs = [envelope.diff for envelope in result.envelopes]
+        return BatchOutcome(answer, result.changes, diffs)
 
     return await executor.preview_or_apply_batch(caller, RollbackAnswer, run_rollback, dry_run=dry_run)
 
@@ -109,18 +110,18 @@ def _build_audit_filter(body: RollbackBody, caller: Caller) -> AuditFilter:
         until=until.end if until else caller.now,
         since=since.start,
         actor_id=actor.key_id or actor.user_id,
-        actor_type=None if actor.client_id else "key" if actor.key_id else "user",
+        actor_type="key" if actor.key_id else "user" if actor.user_id else None,
         client_id=actor.client_id,
     )
 
 
 def _actor_predicate(requested: RollbackActor) -> ActorPredicate:
     def is_actor(actor: NamedActor) -> bool:
-        if requested.client_id is not None:
-            return actor.client_id == requested.client_id
         if requested.key_id is not None:
             return actor.type == "key" and actor.id == requested.key_id
-        return actor.type == "user" and actor.id == requested.user_id
+        is_program = requested.client_id in (None, actor.client_id)
+        is_person = requested.user_id is None or (actor.type == "user" and actor.id == requested.user_id)
+        return is_program and is_person
 
     return is_actor
 

@@ -32,7 +32,7 @@ ERROR_CODES: Final[Mapping[int, frozenset[str]]] = {
     409: frozenset(
         {
             "stale_update", "duplicate_rule", "slug_taken", "undo_create_unsupported",
-            "already_undone", "plan_outdated", "plan_token_invalid", "resource_changed", "not_undoable", "idempotency_in_progress", "import_changed",
+            "already_undone", "plan_outdated", "plan_required", "plan_token_invalid", "too_many_approvals", "resource_changed", "not_undoable", "idempotency_in_progress", "import_changed",
             "wrong_import_status",
         }
     ),

@@ -68,12 +68,13 @@ class CredentialRequirement(StrEnum):
 class RateLimitClass(StrEnum):
     """Which rate limits a request counts against.
 
-    ``KEY_CREATION`` counts as a mutation although it changes no resource of the workspace. ``POLL`` counts as a read
+    ``DRY_RUN`` counts as the dry run of a mutation: it plans changes and makes none. ``KEY_CREATION`` counts as a mutation although it changes no resource of the workspace. ``POLL`` counts as a read
     and is refused while the limit store is unavailable.
     """
 
     READ = "read"
     MUTATION = "mutation"
+    DRY_RUN = "dry_run"
     KEY_CREATION = "keys"
     POLL = "poll"
     NONE = "none"
@@ -167,14 +168,19 @@ class Operation:
     def is_refused_without_limit_store(self) -> bool:
         """Whether it is refused while the limit store is unavailable, instead of using the standby limit."""
         return self.requires_active_workspace or self.rate_limit in (
+            RateLimitClass.DRY_RUN,
             RateLimitClass.KEY_CREATION,
             RateLimitClass.POLL,
         )
 
     @property
     def consumes_mutation_limit(self) -> bool:
-        """Whether it counts against the mutation limit as well as the request limit."""
-        return self.rate_limit in (RateLimitClass.MUTATION, RateLimitClass.KEY_CREATION)
+        """Whether it counts against the limit of mutations, or that of dry runs, as well as the request limit."""
+        return self.rate_limit in (
+            RateLimitClass.MUTATION,
+            RateLimitClass.DRY_RUN,
+            RateLimitClass.KEY_CREATION,
+        )
 
     @property
     def requires_active_workspace(self) -> bool:

@@ -30,7 +30,7 @@ async def issue_access_token(
         lifetime: how long the token is accepted.
     """
     code, token = new_id().hex, new_access_token()
-    await one_time_tokens.add_grant_and_end_stale_grants(
+    await one_time_tokens.add_grant_and_narrow_earlier_grants(
         OneTimeToken(OneTimeTokenKind.CODE, grant, now + lifetime), sha256_hex(code)
     )
     issued = IssuedTokens(

@@ -95,6 +95,7 @@ class Step:
 
     Attributes:
         keep: name -> path of an id in the answer, such as ``data.id``.
+        is_recorded: whether it becomes an example; False for one that prepares another.
     """
 
     method: str
@@ -103,6 +104,7 @@ class Step:
     body: Any = None
     headers: dict[str, str] = field(default_factory=dict)
     keep: dict[str, str] = field(default_factory=dict)
+    is_recorded: bool = True
 
 
 def read(path, **query):
@@ -225,6 +227,12 @@ WRITES = (
 )  # fmt: skip
 
 LOOKUP_KEY = {"x-service-api-key": "{write_key}"}
+WAITING = (
+    Step("PATCH", "/v1/workspace", body={"workspace": {"write_approvals": [{"credential": "key", "scope": "service:write:links"}]}}, is_recorded=False),
+    Step("POST", "/v1/links", body={"link": {"name": "Autumn", "destination_url": "https://shop.example/autumn"}}, keep={"approval": "id"}, is_recorded=False),
+    read("/v1/approvals/{approval}"),
+)  # fmt: skip
+
 ACCESS = (
     Step("POST", "/attribution/lookup", body={"email": "ann@example.com"}, headers=LOOKUP_KEY),
     Step("POST", "/attribution/deferred-lookup", body={"platform": "ios", "lyr": "summer"}, headers=LOOKUP_KEY),
@@ -269,6 +277,8 @@ class ExampleRecorder:
             for part in place.split("."):
                 value = value[part]
             self._names[name] = value
+        if not step.is_recorded:
+            return
         sent = {"path": path_values(template, path), "query": step.query, "body": body}
         recorded = {name: value for name, value in sent.items() if value not in (None, {})}
         recorded |= {
@@ -317,7 +327,7 @@ async def record_examples(folder: Path) -> dict[str, dict[str, Any]]:
         for step in READS:
             await recorder.record(step)
         await connect_platform(api, "meta", MAIN)
-        for step in (*WRITES, *ACCESS):
+        for step in (*WRITES, *ACCESS, *WAITING):
             await recorder.record(step)
     return dict(sorted((HAND_WRITTEN | recorder.examples).items()))
 

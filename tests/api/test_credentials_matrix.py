@@ -141,6 +141,7 @@ TABLE: Mapping[str, str] = {
     "POST /v1/audit/{auditId}/undo": ANY_KEY,
     "POST /v1/audit/rollback": ANY_KEY,
     "POST /v1/change-sets": ANY_KEY,
+    "GET /v1/approvals/{approvalId}": ANY_KEY,
     "POST /v1/change-sets/{changeSetId}/apply": ANY_KEY,
     "POST /v1/change-sets/{changeSetId}/undo": ANY_KEY,
     "POST /v1/dashboards": REPORTS,

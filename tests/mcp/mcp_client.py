@@ -41,7 +41,7 @@ async def grant_access_token(store, workspace, now, *, scopes, role=Role.OWNER, 
         new_id(), enrolled.account.id, client.id, client.name, workspace.id, frozenset(scopes), now
     )
     code, access, refresh = new_token("oac_"), new_access_token(), new_token("ort_")
-    await store.one_time_tokens.add_grant_and_end_stale_grants(
+    await store.one_time_tokens.add_grant_and_narrow_earlier_grants(
         OneTimeToken(OneTimeTokenKind.CODE, grant, now + LONG), sha256_hex(code)
     )
     issued = IssuedTokens(sha256_hex(access), now + LONG, sha256_hex(refresh), now + LONG)

@@ -37,7 +37,7 @@ undo
 
 SECOND_PAGE = """
 list_funnel_persons get_paths list_path_sessions list_experiments get_experiment_results list_journeys
-create_receipt get_receipt list_receipt_records plan_changes list_segments get_segment
+create_receipt get_receipt list_receipt_records plan_changes get_approval list_segments get_segment
 list_annotations get_annotation list_email_reports get_email_report list_email_report_deliveries
 list_alerts get_alert list_alert_deliveries list_connections list_providers create_connection
 update_connection delete_connection test_connection create_segment update_segment delete_segment create_annotation update_annotation delete_annotation
@@ -53,7 +53,7 @@ WRITERS = {
     Scope.WRITE_LINKS: {"create_link", "update_link", "delete_link"},
     Scope.PROPOSE_SCRIPTS: {"propose_script"},
 }
-ANY_WRITE_SCOPE = {"undo", "rollback", "plan_changes", "apply_change_set", "undo_change_set"}
+ANY_WRITE_SCOPE = {"undo", "rollback", "plan_changes", "apply_change_set", "undo_change_set", "get_approval"}
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ class OAuthClientDriver:
         """What `/oauth/authorize` answers: status, and where it leads."""
         return await request_authorization(self.deployment, self.request(**changed))
 
-    async def code(self, person, *, workspace=None, chosen_scopes=None, **changed):
+    async def code(self, person, *, workspace=None, chosen_scopes=None, requires_plan=False, **changed):
         """Go through the consent page as a person; the parameters of the redirect.
 
         Boxes stay as they are on the page unless ``chosen_scopes`` names those to check.
@@ -47,6 +47,7 @@ class OAuthClientDriver:
         checked = re.findall(r'name="(scope:[^"]+)" value="1" checked', shown)
         boxes = checked if chosen_scopes is None else [f"scope:{scope}" for scope in chosen_scopes]
         fields = {"query": query, "workspace": chosen, "decision": "allow"} | dict.fromkeys(boxes, "1")
+        fields |= {"requires_plan": "1"} if requires_plan else {}
         answer = await person.send(page, "/app/consent", **fields)
         assert answer.status == 303, answer.text
         return parse_location(answer.location)

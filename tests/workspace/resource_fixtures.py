@@ -1,7 +1,9 @@
 """Something of every kind in two workspaces, so that one can be asked for what the other owns."""
 
+from dataclasses import replace
 from itertools import count
 
+from service_core.access.write_policy import ApprovalRule, ProgramKind, WritePolicy
 from service_core.analytics.connections.models import (
     Asset,
     ConnectedAccount,
@@ -9,6 +11,7 @@ from service_core.analytics.connections.models import (
     ConnectionStatus,
     ProviderKind,
 )
+from service_core.kernel.operations import Scope
 from service_core.testing.event_builder import EventBuilder
 from tests.workspace.link_domains import DomainOwner
 
@@ -185,6 +188,17 @@ class ResourceFactory:
         assert (await self.office.ask("POST", path, body, key=key)).status == 200
         return planned["id"]
 
+    async def approval(self, key, deleted):
+        """A write that waits, of a workspace that demands approvals for a moment."""
+        store = self.office.service.ports.workspace.workspace_settings
+        workspace = self.office.workspaces[key.split()[0]]
+        rule = ApprovalRule(ProgramKind.KEY, Scope.WRITE_REPORTS)
+        await store.save_workspace(replace(workspace, write_policy=WritePolicy((rule,))))
+        waiting = await self.office.ask("POST", "/reports", {"report": REPORT}, key=key)
+        await store.save_workspace(workspace)
+        assert waiting.status == 202, waiting.json
+        return waiting.json["id"]
+
     async def export(self, key, deleted):
         return (await self.office.ask("POST", "/exports", EXPORT, key=key)).json["id"]
 
@@ -221,6 +235,7 @@ CREATORS = {
     "shareLinkId": ResourceFactory.share_link,
     "auditId": ResourceFactory.entry,
     "changeSetId": ResourceFactory.change_set,
+    "approvalId": ResourceFactory.approval,
     "exportId": ResourceFactory.export,
     "importId": ResourceFactory.import_job,
     "receiptId": ResourceFactory.receipt,
@@ -230,6 +245,6 @@ CREATORS = {
 """Id in a path -> how one comes to be."""
 
 NEVER_DELETED = {
-    "proposalId", "shareLinkId", "auditId", "changeSetId", "exportId", "importId", "requestId", "userId", "receiptId",
+    "proposalId", "shareLinkId", "auditId", "changeSetId", "approvalId", "exportId", "importId", "requestId", "userId", "receiptId",
 }  # fmt: skip
 """Nothing deletes these; revoked share links stay."""

@@ -18,6 +18,8 @@ INITIAL = {
     "window_days": None,
     "event_retention_days": None,
     "fees": [],
+    "write_approvals": [],
+    "plan_tokens": [],
     "updated_at": "2026-07-08T15:00:00.000Z",
 }
 

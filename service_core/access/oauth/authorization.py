@@ -127,14 +127,23 @@ class AuthorizationEndpoint:
         )
 
     async def grant_scopes_and_return_code_redirect(
-        self, request: AuthorizationRequest, approving_member: Member, chosen_scopes: frozenset[Scope]
+        self,
+        request: AuthorizationRequest,
+        approving_member: Member,
+        chosen_scopes: frozenset[Scope],
+        *,
+        requires_plan: bool = False,
     ) -> str:
         """Grants the client the chosen scopes that the member can grant, in the member's workspace.
+
+        Earlier grants of the member to the client in this workspace lose what was not chosen now. They are not ended:
+        the client may be installed on several devices.
 
         Args:
             request: the validated request.
             approving_member: the person who consents.
             chosen_scopes: what the person chose; others than those that can be granted are ignored.
+            requires_plan: whether the client has to plan each write.
 
         Returns:
             The redirect URL, with an authorization code that is valid for 60 seconds.
@@ -158,12 +167,13 @@ class AuthorizationEndpoint:
             workspace_id=approving_member.workspace_id,
             scopes=scopes,
             created_at=now,
+            requires_plan=requires_plan,
         )
         code = new_token(CODE_PREFIX)
         token = OneTimeToken(
             OneTimeTokenKind.CODE, grant, now + CODE_LIFETIME, request.redirect_uri, request.code_challenge
         )
-        await self._tokens.add_grant_and_end_stale_grants(token, sha256_hex(code))
+        await self._tokens.add_grant_and_narrow_earlier_grants(token, sha256_hex(code))
         return self._redirect_url_with_state_and_issuer(request.redirect_uri, request.state, {"code": code})
 
     def _validate_parameters_and_parse_scopes(

@@ -59,8 +59,12 @@ class ClientMetadataFetcher(Protocol):
 class OneTimeTokens(Protocol):
     """Stores authorization codes and refresh tokens by digest."""
 
-    async def add_grant_and_end_stale_grants(self, token: OneTimeToken, digest: str) -> None:
-        """Stores a new grant with its code in one transaction, and ends grants that can no longer be continued."""
+    async def add_grant_and_narrow_earlier_grants(self, token: OneTimeToken, digest: str) -> None:
+        """Stores a new grant with its code in one transaction, and ends grants that can no longer be continued.
+
+        Other active grants of the same account, client and workspace are narrowed by `OAuthGrant.narrowed_by`; one
+        without scopes ends.
+        """
 
     async def find_token_even_if_used(self, digest: str) -> OneTimeToken | None:
         """Returns the token with this digest, even if it is used or expired or its grant has ended."""

@@ -1,13 +1,18 @@
 """Each setting of a workspace with its type, title, description, and what a change of it does."""
 
 from dataclasses import dataclass
-from typing import Annotated, get_type_hints
+from typing import Annotated, Final, Literal, get_type_hints
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from service_core.access.text_types import SingleLineName
+from service_core.access.write_policy import ApprovedChanges, ProgramKind
 from service_core.kernel.money import ISO_4217_CODES
+from service_core.kernel.operations import Scope
 from service_core.kernel.schemas import BodyModel
+
+MAX_APPROVAL_RULES: Final = 8
+"""One for each kind of program and scope."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,20 @@ class PaymentFee(BodyModel):
     fixed: float = Field(0.0, description="Of each payment, in major units of `currency`.")
     currency: Annotated[str, AfterValidator(str.upper)] | None = Field(
         None, description="Payments it applies to; null for any."
+    )
+
+
+class ApprovalRequirement(BodyModel):
+    """Writes of programs that a person has to approve."""
+
+    credential: ProgramKind = Field(
+        description="`key` for API keys, `oauth` for connected apps and assistants."
+    )
+    scope: Literal[Scope.WRITE_RULES, Scope.WRITE_LINKS, Scope.WRITE_REPORTS, Scope.PROPOSE_SCRIPTS] = Field(
+        description="The scope that the write needs."
+    )
+    changes: ApprovedChanges = Field(
+        ApprovedChanges.ALL, description="`not_reversible`: only those that cannot be taken back completely."
     )
 
 
@@ -117,6 +136,26 @@ Fees = Annotated[
 ]
 
 
+WriteApprovals = Annotated[
+    tuple[ApprovalRequirement, ...],
+    Field(
+        max_length=MAX_APPROVAL_RULES,
+        title="Approval of writes",
+        description="Writes of programs that a person has to approve. A program cannot remove one.",
+    ),
+    ChangeEffect("Writes of these programs wait for the approval of a person."),
+]
+PlanTokens = Annotated[
+    tuple[ProgramKind, ...],
+    Field(
+        max_length=len(ProgramKind),
+        title="Plans before writes",
+        description="Programs that have to plan each write and apply it with the token of the plan.",
+    ),
+    ChangeEffect("Writes of these programs need the token of a plan."),
+]
+
+
 class SettingFields(BaseModel):
     """The settings of a workspace."""
 
@@ -134,6 +173,8 @@ class SettingFields(BaseModel):
     window_days: WindowDays
     event_retention_days: EventRetentionDays
     fees: Fees
+    write_approvals: WriteApprovals
+    plan_tokens: PlanTokens
 
 
 SETTING_NAMES = tuple(SettingFields.model_fields)

@@ -1,6 +1,6 @@
 """The settings of a workspace as a writable resource, kept in the row of the workspace."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, ClassVar, Final
@@ -8,12 +8,13 @@ from uuid import UUID
 
 from service_core.access.analytics_settings import MILLION, AnalyticsSettings, CustomChannel, FeeRate
 from service_core.access.models import RequestInterface, Workspace
+from service_core.access.write_policy import ApprovalRule, WritePolicy
 from service_core.changes.actor import Actor
 from service_core.changes.audit_log import AuditFilter
 from service_core.changes.ports import Transaction
 from service_core.changes.resource import R, Resource
 from service_core.kernel.money import to_major, to_minor
-from service_core.workspace.settings.fields import ChannelRule, PaymentFee, SettingFields
+from service_core.workspace.settings.fields import ApprovalRequirement, ChannelRule, PaymentFee, SettingFields
 
 _NO_LATEST_TIME: Final = datetime.max.replace(tzinfo=UTC)
 _REPLAYED_ENTRIES: Final = 20
@@ -44,6 +45,8 @@ class WorkspaceSettingsRecord(SettingFields, Resource):
             timezone=workspace.timezone,
             currency=workspace.currency,
             **counting_settings(workspace.rules),
+            write_approvals=tuple(map(_to_approval_requirement, workspace.write_policy.approvals)),
+            plan_tokens=tuple(sorted(workspace.write_policy.plan_tokens)),
         )
 
     def apply_to(self, workspace: Workspace) -> Workspace:
@@ -55,6 +58,14 @@ class WorkspaceSettingsRecord(SettingFields, Resource):
             timezone=self.timezone,
             currency=self.currency,
             rules=self.to_analytics_settings(),
+            write_policy=self.to_write_policy(),
+        )
+
+    def to_write_policy(self) -> WritePolicy:
+        """Returns what programs need before they write."""
+        return WritePolicy(
+            tuple(ApprovalRule(rule.credential, rule.scope, rule.changes) for rule in self.write_approvals),
+            frozenset(self.plan_tokens),
         )
 
     def to_analytics_settings(self) -> AnalyticsSettings:
@@ -135,6 +146,10 @@ def counting_settings(rules: AnalyticsSettings) -> dict[str, Any]:
         "event_retention_days": rules.event_retention_days,
         "fees": tuple(map(_to_payment_fee, rules.fees)),
     }
+
+
+def _to_approval_requirement(rule: ApprovalRule) -> ApprovalRequirement:
+    return ApprovalRequirement.model_validate(asdict(rule))
 
 
 def _to_payment_fee(rate: FeeRate) -> PaymentFee:

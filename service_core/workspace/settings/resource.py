@@ -52,8 +52,10 @@ async def load_settings_serializer(
     return lambda state: {name: state[name] for name in shown}
 
 
-def require_web_application_for_retention(caller: Caller, prior: State | None, new: State | None) -> None:
-    """Refuses a program that would change when events are deleted: nothing brings them back.
+def require_web_application_for_retention_and_looser_policy(
+    caller: Caller, prior: State | None, new: State | None
+) -> None:
+    """Refuses a program that would change when events are deleted, or let programs write with less than before.
 
     Raises:
         Forbidden: ``role_required``.
@@ -61,12 +63,21 @@ def require_web_application_for_retention(caller: Caller, prior: State | None, n
     if caller.interface is RequestInterface.DASHBOARD or caller.is_system or prior is None or new is None:
         return
     if "event_retention_days" in changed_fields(prior, new):
-        raise Forbidden(
-            "A program cannot change when events are deleted",
-            "role_required",
-            hint="An owner or admin changes it in the web application.",
-            field=f"{_FIELD}.event_retention_days",
+        raise _web_application_required("event_retention_days", "when events are deleted")
+    policies = [WorkspaceSettingsRecord.model_validate(state).to_write_policy() for state in (prior, new)]
+    if not policies[1].is_at_least_as_strict_as(policies[0]):
+        raise _web_application_required(
+            "write_approvals", "what programs need to write, except to demand more"
         )
+
+
+def _web_application_required(setting_name: str, words: str) -> Forbidden:
+    return Forbidden(
+        f"A program cannot change {words}",
+        "role_required",
+        hint="An owner or admin changes it in the web application.",
+        field=f"{_FIELD}.{setting_name}",
+    )
 
 
 WORKSPACE_SETTINGS_TYPE: Final = ResourceType(
@@ -75,7 +86,7 @@ WORKSPACE_SETTINGS_TYPE: Final = ResourceType(
     effects=describe_setting_effects,
     serializer=load_settings_serializer,
     storage=WorkspaceRowStorage,
-    check_permitted=require_web_application_for_retention,
+    check_permitted=require_web_application_for_retention_and_looser_policy,
 )
 
 
@@ -146,6 +157,8 @@ async def load_settings_or_404(transaction: Transaction, workspace_id: UUID) -> 
 def _normalize_fields(patch: WorkspacePatch) -> dict[str, object]:
     """Returns the fields sent: event names in order and once each, the site without a scheme."""
     fields = dict(sent_fields(patch))
+    if "plan_tokens" in fields:
+        fields["plan_tokens"] = tuple(sorted(set(fields["plan_tokens"])))
     for name in ("conversions", "revenue_events"):
         if fields.get(name) is not None:
             fields[name] = tuple(sorted({event_name.strip() for event_name in fields[name]}))

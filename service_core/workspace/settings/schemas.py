@@ -16,12 +16,14 @@ from service_core.workspace.settings.fields import (
     DefaultModel,
     EventRetentionDays,
     Fees,
+    PlanTokens,
     RevenueEvents,
     SettingFields,
     Site,
     TimeZone,
     WindowDays,
     WorkspaceName,
+    WriteApprovals,
 )
 
 _NOT_SENT: Final[Any] = Field(default_factory=lambda: None)
@@ -43,6 +45,8 @@ class WorkspacePatch(VersionedBody):
     window_days: WindowDays = _NOT_SENT
     event_retention_days: EventRetentionDays = _NOT_SENT
     fees: Fees = _NOT_SENT
+    write_approvals: WriteApprovals = _NOT_SENT
+    plan_tokens: PlanTokens = _NOT_SENT
 
 
 class WorkspacePatchBody(DryRunBody):

@@ -205,7 +205,7 @@ async def test_one_of_20_code_exchanges_succeeds_and_the_others_revoke_the_grant
     code = OneTimeToken(
         OneTimeTokenKind.CODE, grant, NOW + timedelta(minutes=1), "https://example.com/back", "c" * 43
     )
-    await one.one_time_tokens.add_grant_and_end_stale_grants(code, sha256_hex("code"))
+    await one.one_time_tokens.add_grant_and_narrow_earlier_grants(code, sha256_hex("code"))
     assert await other.one_time_tokens.find_token_even_if_used(sha256_hex("code")) == code
 
     def issued(number):

@@ -1,0 +1,1 @@
+"""Approvals: writes of programs that wait until a person approves or declines them."""

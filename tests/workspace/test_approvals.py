@@ -1,0 +1,210 @@
+"""Writes that wait for the approval of a person: what is stored, applied and refused."""
+
+import pytest
+
+from service_core.access.internal_callers import build_dashboard_caller_with_role_scopes
+from service_core.access.members.models import Account, Member
+from service_core.access.roles import Role
+from service_core.kernel.errors import ApiError
+from service_core.kernel.ids import new_id
+from service_core.workspace.approvals.decision import ApprovalDecisions
+from service_core.workspace.approvals.models import WriteApproval
+from tests.workspace.test_change_sets import LINK, REPORT, SAVED_WORK, create, names, plan
+
+LINKS_RULE = {"credential": "key", "scope": "service:write:links", "changes": "all"}
+REPORTS_RULE = {"credential": "key", "scope": "service:write:reports", "changes": "all"}
+FINAL_LINKS_RULE = {**LINKS_RULE, "changes": "not_reversible"}
+
+
+class Approvals:
+    """A workspace whose keys need approvals, and its people."""
+
+    def __init__(self, api):
+        self.api = api
+
+    def person(self, role=Role.OWNER):
+        account = Account(new_id(), f"{role}@example.com", None, self.api.now)
+        member = Member(self.api.workspaces["shop"].id, account.id, role, self.api.now)
+        workspace = self.api.workspaces["shop"]
+        return build_dashboard_caller_with_role_scopes(account, member, workspace, self.api.now), member
+
+    async def demand(self, *rules, **settings):
+        body = {"workspace": {"write_approvals": list(rules), **settings}}
+        answer = await self.api.ask("PATCH", "/workspace", body)
+        assert answer.status == 200, answer.json
+
+    async def stored(self, id_):
+        transactions = self.api.service.ports.workspace.transactions
+        async with transactions.read(self.api.workspaces["shop"].id) as transaction:
+            return next(
+                each for each in await transaction.resources.list_all(WriteApproval) if str(each.id) == id_
+            )
+
+    async def decide(self, waiting, *, role=Role.OWNER, nonce=None, approve=True):
+        approver, member = self.person(role)
+        record = await self.stored(waiting["id"])
+        decisions = self.api.service.component(ApprovalDecisions)
+        decide = decisions.approve if approve else decisions.decline
+        return await decide(approver, member, record.id, record.nonce if nonce is None else nonce)
+
+    async def refused(self, waiting, **options):
+        """Returns the code of the refusal of a decision, which changes nothing."""
+        before = await names(self.api)
+        with pytest.raises(ApiError) as refusal:
+            await self.decide(waiting, **options)
+        assert await names(self.api) == before
+        return refusal.value.code
+
+
+@pytest.fixture
+async def approvals(workspace_api):
+    return Approvals(workspace_api)
+
+
+async def waiting_write(api, method, path, body, **options):
+    answer = await api.ask(method, path, body, **options)
+    assert answer.status == 202, answer.json
+    return answer.json
+
+
+async def test_write_of_a_chosen_scope_waits_until_a_person_approves_it(workspace_api, approvals):
+    await approvals.demand(LINKS_RULE)
+    waiting = await waiting_write(workspace_api, "POST", "/links", LINK)
+    assert (waiting["status"], waiting["dry_run"], waiting["applied"]) == ("pending", False, False)
+    assert waiting["approval_url"] == f"https://app.example/changes/{waiting['id']}"
+    [change] = waiting["changes"]
+    assert (change["diff"]["resource"]["label"], change["reversibility"]) == (
+        "Spring",
+        "reversible_with_effects",
+    )
+    assert await names(workspace_api) == []
+    assert (await workspace_api.ask("POST", "/reports", REPORT)).status == 200
+    await approvals.decide(waiting)
+    assert await names(workspace_api) == ["Visitors", "Spring"]
+    polled = (await workspace_api.ask("GET", f"/approvals/{waiting['id']}")).json
+    assert (polled["status"], polled["applied"], polled["changes"]) == ("approved", True, [])
+    entry = (await workspace_api.ask("GET", "/audit?limit=1")).json["entries"][0]
+    assert [entry["id"]] == polled["audit_ids"]
+    assert (entry["actor"]["type"], entry["actor"]["name"]) == ("key", "Campaign bot")
+    assert entry["approved_by"]["name"] == "owner@example.com"
+
+
+async def test_declined_write_changes_nothing(workspace_api, approvals):
+    await approvals.demand(LINKS_RULE)
+    waiting = await waiting_write(workspace_api, "POST", "/links", LINK)
+    await approvals.decide(waiting, approve=False)
+    assert await names(workspace_api) == []
+    assert (await workspace_api.ask("GET", f"/approvals/{waiting['id']}")).json["status"] == "declined"
+    assert await approvals.refused(waiting) == "resource_changed"
+
+
+async def test_dry_run_people_and_other_programs_need_no_approval(workspace_api, approvals):
+    oauth_rule = {**LINKS_RULE, "credential": "oauth"}
+    await approvals.demand(oauth_rule)
+    assert (await workspace_api.ask("POST", "/reports", REPORT)).status == 200
+    await approvals.demand(oauth_rule, LINKS_RULE)
+    assert (await workspace_api.ask("POST", "/links", {**LINK, "dry_run": True})).status == 200
+
+
+async def test_rule_for_what_is_not_reversible_lets_other_writes_pass(workspace_api, approvals):
+    link_id = (await workspace_api.link())["data"]["id"]
+    await approvals.demand(FINAL_LINKS_RULE)
+    renamed = await workspace_api.ask("PATCH", f"/links/{link_id}", {"link": {"name": "New"}})
+    assert (renamed.status, renamed.json["reversibility"]) == (200, "reversible")
+    await waiting_write(workspace_api, "POST", "/links", LINK)
+
+
+async def test_retried_request_waits_once_and_answers_its_decision(workspace_api, approvals):
+    await approvals.demand(LINKS_RULE)
+    first = await waiting_write(workspace_api, "POST", "/links", LINK, once="a")
+    again = await waiting_write(workspace_api, "POST", "/links", LINK, once="a")
+    other = await waiting_write(workspace_api, "POST", "/links", LINK, once="b")
+    assert (first["id"] == again["id"], first["id"] == other["id"]) == (True, False)
+    await approvals.decide(first)
+    replayed = await workspace_api.ask("POST", "/links", LINK, once="a")
+    assert (replayed.status, replayed.headers["Idempotent-Replay"]) == (200, "true")
+    assert (replayed.json["applied"], len(await workspace_api.links())) == (True, 1)
+
+
+async def test_change_set_waits_as_a_whole_and_is_undone_as_a_whole(workspace_api, approvals):
+    await approvals.demand(REPORTS_RULE)
+    planned = await plan(workspace_api, [*SAVED_WORK, create("/links", LINK)])
+    body = {"plan_token": planned["plan_token"]}
+    waiting = await waiting_write(workspace_api, "POST", f"/change-sets/{planned['id']}/apply", body)
+    assert len(waiting["changes"]) == 3
+    used = await workspace_api.ask("POST", f"/change-sets/{planned['id']}/apply", body)
+    assert used.refusal == (409, "plan_token_invalid", None)
+    workspace_api.later(hours=1)
+    await approvals.decide(waiting)
+    assert sorted(await names(workspace_api)) == ["Spring", "Visitors", "Weekly"]
+    taken_back = await waiting_write(workspace_api, "POST", f"/change-sets/{planned['id']}/undo", {})
+    await approvals.decide(taken_back)
+    assert await names(workspace_api) == []
+
+
+async def test_rollback_by_a_program_waits_like_any_other_write(workspace_api, approvals):
+    await workspace_api.link()
+    await approvals.demand(LINKS_RULE)
+    key_id = (await workspace_api.ask("GET", "/audit")).json["entries"][0]["actor"]["id"]
+    body = {"actor": {"key_id": key_id}, "since": "2026-07-08"}
+    waiting = await waiting_write(workspace_api, "POST", "/audit/rollback", body)
+    assert len(await workspace_api.links()) == 1
+    assert waiting["changes"]
+
+
+async def test_program_cannot_loosen_what_it_needs(workspace_api, approvals):
+    await approvals.demand(LINKS_RULE, plan_tokens=["oauth"])
+    for patch in ({"write_approvals": []}, {"write_approvals": [FINAL_LINKS_RULE]}, {"plan_tokens": []}):
+        answer = await workspace_api.ask("PATCH", "/workspace", {"workspace": patch})
+        assert (answer.status, answer.json["code"]) == (403, "role_required"), patch
+    newest = (await workspace_api.ask("GET", "/audit?limit=1")).json["entries"][0]
+    undone = await workspace_api.ask("POST", f"/audit/{newest['id']}/undo", {})
+    assert (undone.status, undone.json["code"]) == (403, "role_required")
+    await approvals.demand(LINKS_RULE, REPORTS_RULE, plan_tokens=["oauth", "key"])
+
+
+async def test_policy_is_audited(workspace_api, approvals):
+    await approvals.demand(LINKS_RULE)
+    entry = (await workspace_api.ask("GET", "/audit?limit=1")).json["entries"][0]
+    assert [change["field"] for change in entry["changes"]] == ["write_approvals"]
+    assert entry["undoable"] is True
+
+
+async def test_workspace_demands_a_plan_for_each_write(workspace_api, approvals):
+    await approvals.demand(plan_tokens=["key"])
+    refused = await workspace_api.ask("POST", "/links", LINK)
+    assert refused.refusal == (409, "plan_required", None)
+    assert "/change-sets" in refused.json["hint"]
+    assert (await workspace_api.ask("POST", "/links", {**LINK, "dry_run": True})).status == 200
+    planned = await plan(workspace_api, [create("/links", LINK)])
+    applied = await workspace_api.ask(
+        "POST", f"/change-sets/{planned['id']}/apply", {"plan_token": planned["plan_token"]}
+    )
+    assert applied.status == 200
+    assert await names(workspace_api) == ["Spring"]
+
+
+async def test_approvers_get_an_e_mail_with_the_link(workspace_api, approvals):
+    store = workspace_api.service.ports.workspace
+    account = Account(new_id(), "owner@example.com", None, workspace_api.now)
+    await store.accounts.save_account_unless_email_taken(account)
+    workspace = workspace_api.workspaces["shop"]
+    member = Member(workspace.id, account.id, Role.OWNER, workspace_api.now)
+    await store.members.save_member_unless_no_owner_left(member, workspace_api.now)
+    await approvals.demand(LINKS_RULE)
+    waiting = await waiting_write(workspace_api, "POST", "/links", LINK)
+    outbox = store.notifications
+    [sent] = await outbox.list_notifications_of_source(
+        workspace.id, (await approvals.stored(waiting["id"])).id, 10
+    )
+    assert (sent.target, waiting["approval_url"] in sent.payload) == ("owner@example.com", True)
+
+
+async def test_secrets_are_not_stored_for_an_approval(workspace_api, approvals):
+    report = (await workspace_api.ask("POST", "/reports", REPORT)).json["data"]
+    await approvals.demand(REPORTS_RULE)
+    share = {
+        "share_link": {"resource_type": "report", "resource_id": report["id"], "password": "secret-word"}
+    }
+    answer = await workspace_api.ask("POST", "/share-links", share)
+    assert answer.status in (400, 422), answer.json
