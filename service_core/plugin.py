@@ -515,6 +515,7 @@ from service_core.ingestion.ports import SessionKey as SessionKey
 from service_core.ingestion.ports import SessionState as SessionState
 from service_core.ingestion.ports import TaggedLink as TaggedLink
 from service_core.ingestion.ports import UserAgentParser as UserAgentParser
+from service_core.ingestion.ports import WaitingEvents as WaitingEvents
 from service_core.ingestion.property_addresses import ADDRESS_PATTERNS as ADDRESS_PATTERNS
 from service_core.ingestion.property_addresses import POSSIBLE_ADDRESS_PATTERN as POSSIBLE_ADDRESS_PATTERN
 from service_core.ingestion.property_addresses import truncate_addresses_in_json as truncate_addresses_in_json

@@ -65,6 +65,7 @@ from service_core.ingestion.ports import (
     ReenrichableStore,
     SupersededEventStore,
     UserAgentParser,
+    WaitingEvents,
 )
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import StartupError
@@ -102,7 +103,7 @@ class EventDatabase(
     """Everything an adapter of the port ``events`` implements."""
 
 
-class EventQueue(IngestQueue, Quarantine, Protocol):
+class EventQueue(IngestQueue, Quarantine, WaitingEvents, Protocol):
     """Everything an adapter of the port ``queue`` implements."""
 
 

@@ -188,3 +188,9 @@ class RedisIngestQueue:
     ) -> dict[UUID, int]:
         """Replaces or deletes quarantined events; returns how many of each workspace."""
         return await self._consumer.rewrite_quarantined(rewrite)
+
+    async def rewrite_waiting(
+        self, received_before: datetime, rewrite: Callable[[ReceivedEvent], ReceivedEvent]
+    ) -> int:
+        """Replaces waiting events received before a time; returns how many."""
+        return await self._consumer.rewrite_waiting(received_before, rewrite)

@@ -46,6 +46,7 @@ class GroupConsumer:
         self._settle = register_script_file(redis, "settle")
         self._replay = register_script_file(redis, "replay")
         self._leave = register_script_file(redis, "leave")
+        self._rewrite = register_script_file(redis, "rewrite")
 
     async def lease_new_or_abandoned(self, limit: int) -> list[QueuedEvent]:
         """Leases the oldest events that no other consumer has leased, or that one has abandoned, in order of sequence."""
@@ -66,14 +67,14 @@ class GroupConsumer:
             outcomes += (event.seq, int(late), int(event.is_bot), "", ",".join(ignored.get(event.seq, ())))
         for aside in quarantined:
             outcomes += (aside.queued.seq, 0, 0, aside.reason or "unknown", "")
-        keys = [self._keys.stream, self._keys.moved]
+        keys = [self._keys.stream, self._keys.moved, self._keys.moved_received]
         async with asyncio.timeout(TIMEOUT_SECONDS):
             await self._settle(keys, [CONSUMER_GROUP, self._keys.ledger, self._keys.quarantine, *outcomes])
 
     async def requeue_all_quarantined(self, workspace_id: UUID) -> int:
         """Puts the quarantined events of a workspace back in the queue; returns how many."""
         quarantine = self._keys.quarantine + workspace_id.hex
-        keys = [self._keys.stream, self._keys.sequence, self._keys.moved, quarantine]
+        keys = [*self._keys_of_moved_events(), quarantine]
         moved = 0
         while some := await self._replay(keys, [self._keys.ledger, _REPLAY_BATCH_SIZE]):
             moved += some
@@ -136,6 +137,37 @@ class GroupConsumer:
             if len(page) < _REPLAY_BATCH_SIZE:
                 return changed
             start = f"({page[-1][0].decode()}"
+
+    async def rewrite_waiting(
+        self, cutoff: datetime, rewrite: Callable[[ReceivedEvent], ReceivedEvent]
+    ) -> int:
+        """Replaces waiting events received before a time; a replaced one moves to the end and keeps its sequence number."""
+        cutoff_microseconds, changed, start = to_microseconds(cutoff), 0, "-"
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            newest: Any = await self._redis.xrevrange(self._keys.stream, count=1)
+        while newest:
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                page: Any = await self._redis.xrange(
+                    self._keys.stream, min=start, max=newest[0][0], count=_REPLAY_BATCH_SIZE
+                )
+            replaced: list[Any] = []
+            for name, fields in page:
+                if read_received_at(fields) >= cutoff_microseconds:
+                    continue
+                before = to_queued_event((name, [part for pair in fields.items() for part in pair])).arrival
+                if (after := rewrite(before)) != before:
+                    entry = build_stream_entry(after)
+                    replaced += (name, entry.received, entry.meta, entry.body)
+            if replaced:
+                async with asyncio.timeout(TIMEOUT_SECONDS):
+                    changed += await self._rewrite(self._keys_of_moved_events(), [CONSUMER_GROUP, *replaced])
+            if len(page) < _REPLAY_BATCH_SIZE:
+                break
+            start = f"({page[-1][0].decode()}"
+        return changed
+
+    def _keys_of_moved_events(self) -> list[str]:
+        return [self._keys.stream, self._keys.sequence, self._keys.moved, self._keys.moved_received]
 
     async def remove_from_group(self) -> None:
         """Removes this consumer from the group."""

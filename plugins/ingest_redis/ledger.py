@@ -72,9 +72,10 @@ class LedgerReader:
         async with asyncio.timeout(self._glance), self._redis.pipeline(transaction=False) as pipe:
             pipe.xlen(self._keys.stream)
             pipe.xrange(self._keys.stream, count=1)
-            waiting, oldest = await pipe.execute()
-        received = from_microseconds(read_received_at(oldest[0][1])) if oldest else None
-        state = QueueState(waiting, received)
+            pipe.zrange(self._keys.moved_received, 0, 0, withscores=True)
+            waiting, first, moved = await pipe.execute()
+        received = [read_received_at(fields) for _, fields in first] + [int(score) for _, score in moved]
+        state = QueueState(waiting, from_microseconds(min(received)) if first else None)
         self._known = state, asked_at
         return state
 

@@ -28,6 +28,7 @@ class KeyNames:
         self.version: Final = f"{prefix}:version"
         self.sequence: Final = f"{prefix}:sequence"
         self.moved: Final = f"{prefix}:moved"
+        self.moved_received: Final = f"{prefix}:moved_received"
         self.ledger: Final = f"{prefix}:ledger:"
         self.quarantine: Final = f"{prefix}:quarantine:"
         self._claim = f"{prefix}:claim:".encode()

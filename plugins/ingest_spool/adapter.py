@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import ClassVar, TypeVar
 from uuid import UUID
 
@@ -186,6 +187,22 @@ class SpoolQueue:
         """Replaces or deletes quarantined events; returns how many of each workspace."""
         return await self._writer.run_on_writer_thread(
             lambda connection: consumer.rewrite_quarantined(connection, rewrite)
+        )
+
+    async def rewrite_waiting(
+        self, received_before: datetime, rewrite: Callable[[ReceivedEvent], ReceivedEvent]
+    ) -> int:
+        """Replaces waiting events received before a time, one batch in a commit; returns how many."""
+        numbers = await self._run_on_reader_thread(
+            lambda connection: consumer.list_batches_with_events_received_before(connection, received_before)
+        )
+        return sum(
+            [
+                await self._writer.run_on_writer_thread(
+                    partial(consumer.rewrite_batch, number=number, cutoff=received_before, rewrite=rewrite)
+                )
+                for number in numbers
+            ]
         )
 
     @contextmanager

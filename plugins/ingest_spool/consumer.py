@@ -13,6 +13,7 @@ from plugins.ingest_spool.claims import delete_expired_in_random_range
 from plugins.ingest_spool.row_format import (
     IGNORED_PREFIX,
     MAX_EVENTS_PER_BATCH,
+    SELECT_BATCH,
     LedgerKey,
     StoredEvent,
     dump_json,
@@ -35,7 +36,11 @@ _SELECT_BATCHES: Final = (
     "SELECT number, lanes, arrivals FROM batch WHERE number IN (SELECT value FROM json_each(?))"
 )
 _DELETE_BATCHES: Final = "DELETE FROM batch WHERE number IN (SELECT value FROM json_each(?))"
+_UPDATE_ARRIVALS_AND_BODIES: Final = "UPDATE batch SET arrivals = ?, bodies = ? WHERE number = ?"
 _UPDATE_BATCH: Final = "UPDATE batch SET waiting = ?, arrivals = ? WHERE number = ?"
+_SELECT_OLD_BATCHES: Final = """
+    SELECT number FROM batch WHERE EXISTS (SELECT 1 FROM json_each(arrivals) WHERE value ->> 3 < ?) ORDER BY number
+"""
 _ADD_COUNTS: Final = """
     INSERT INTO ledger (workspace, hour, key, channel, stored, quarantined, late, bots)
     SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3,
@@ -176,6 +181,50 @@ def rewrite_quarantined(
                     "UPDATE quarantine SET arrival = ?, body = ? WHERE seq = ?",
                     (dump_json(tuple(stored)), after.body, seq),
                 )
+    return changed
+
+
+def list_batches_with_events_received_before(connection: sqlite3.Connection, cutoff: datetime) -> list[int]:
+    """Returns the numbers of the batches in which an event received before a time waits, in order."""
+    return [number for (number,) in connection.execute(_SELECT_OLD_BATCHES, (to_microseconds(cutoff),))]
+
+
+def rewrite_batch(
+    connection: sqlite3.Connection,
+    number: int,
+    cutoff: datetime,
+    rewrite: Callable[[ReceivedEvent], ReceivedEvent],
+) -> int:
+    """Replaces the waiting events of a batch received before a time, and drops the bodies of removed ones.
+
+    Returns:
+        How many events were replaced.
+    """
+    with write_transaction(connection):
+        row = connection.execute(SELECT_BATCH, (number,)).fetchone()
+        if row is None:
+            return 0
+        known, text, bodies = row
+        ledger_keys, places = parse_ledger_keys(known), parse_events(text)
+        changed, kept = 0, bytearray()
+        for place, entry in enumerate(places):
+            if entry is None:
+                continue
+            body = bodies[entry.body_start : entry.body_start + entry.body_length]
+            before = to_queued_event(0, ledger_keys[entry.ledger_key], entry, body).arrival
+            after = rewrite(before) if before.received_at < cutoff else before
+            changed += after != before
+            places[place] = entry._replace(
+                address=after.address,
+                user_agent=after.user_agent,
+                headers=dict(after.headers),
+                body_start=len(kept),
+                body_length=len(after.body),
+            )
+            kept += after.body
+        if changed or len(kept) != len(bodies):
+            text = dump_json([place and tuple(place) for place in places])
+            connection.execute(_UPDATE_ARRIVALS_AND_BODIES, (text, bytes(kept), number))
     return changed
 
 

@@ -27,7 +27,7 @@ HOUR_MICROSECONDS: Final = 3_600_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
-_SELECT_BATCH: Final = "SELECT lanes, arrivals, bodies FROM batch WHERE number = ?"
+SELECT_BATCH: Final = "SELECT lanes, arrivals, bodies FROM batch WHERE number = ?"
 _REPLACE_BATCH: Final = (
     "INSERT OR REPLACE INTO batch (number, waiting, lanes, arrivals, bodies) VALUES (?, ?, ?, ?, ?)"
 )
@@ -87,7 +87,7 @@ def reinsert_at_former_seq(
 ) -> None:
     """Puts an event back in the queue under its former sequence number."""
     number, place = divmod(former_seq, MAX_EVENTS_PER_BATCH)
-    known, text, bodies = connection.execute(_SELECT_BATCH, (number,)).fetchone() or ("[]", "[]", b"")
+    known, text, bodies = connection.execute(SELECT_BATCH, (number,)).fetchone() or ("[]", "[]", b"")
     all_lanes = [*orjson.loads(known), tuple(ledger_key)]
     places = orjson.loads(text)
     places += [None] * (place + 1 - len(places))

@@ -147,6 +147,26 @@ class Quarantine(Protocol):
         """
 
 
+class WaitingEvents(Protocol):
+    """Rewrites events that are not stored yet, part of the queue."""
+
+    async def rewrite_waiting(
+        self, received_before: datetime, rewrite: Callable[[ReceivedEvent], ReceivedEvent]
+    ) -> int:
+        """Replaces waiting events of all workspaces; sequence number, claim and ledger stay unchanged.
+
+        An event that is being stored meanwhile may be stored as it was.
+
+        Args:
+            received_before: events received later are left as they are.
+            rewrite: returns the event to keep instead, or the same one. It may change the body, the address, the user
+                agent and the headers.
+
+        Returns:
+            The number of replaced events.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class SessionState:
     """State of a session before its next event. Events of bots and of revenue providers are left out.

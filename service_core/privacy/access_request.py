@@ -16,7 +16,7 @@ from service_core.privacy.find_person import (
     list_superseded_events_of_person,
 )
 from service_core.privacy.ports import PersonalRecords
-from service_core.privacy.received_events import parse_body_or_none
+from service_core.privacy.received_events import mentions_person, parse_body_or_text
 
 _MAX_QUARANTINED: Final = 100_000
 _DERIVED_COLUMNS: Final = frozenset({"workspace_id", "seq", "rules_version"})
@@ -50,9 +50,9 @@ class AccessRequests:
             for touch in await self._people.list_latest_person_touches(scope, person, MAX_EVENTS)
         ]
         quarantined = [
-            body
+            parse_body_or_text(body)
             for event in await self._quarantine.list_quarantined(workspace.id, _MAX_QUARANTINED)
-            if found.subject.is_mentioned_in(body := parse_body_or_none(event.queued.arrival.body))
+            if mentions_person(body := event.queued.arrival.body, found.subject)
         ]
         superseded = await list_superseded_events_of_person(self._superseded_events, workspace, found.subject)
         content = {

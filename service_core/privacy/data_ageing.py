@@ -6,7 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from service_core.access.ports import CredentialStore
-from service_core.ingestion.ports import PersonalDataStore, Quarantine
+from service_core.ingestion.ports import PersonalDataStore, Quarantine, WaitingEvents
 from service_core.kernel.clock import Clock
 from service_core.privacy.received_events import truncate_addresses
 from service_core.workspace.links.ports import ClickStore
@@ -25,28 +25,32 @@ class AgedData:
 
     Attributes:
         cut_addresses: number of events whose address was cut.
+        cut_waiting: number of events that wait in the queue and whose addresses were cut.
         cut_quarantined: number of quarantined events whose addresses were cut.
         deleted_events: number of deleted events by workspace.
     """
 
     cut_addresses: int
+    cut_waiting: int
     cut_quarantined: int
     deleted_events: dict[UUID, int]
 
 
 class PersonalDataAgeing:
-    """Cuts old IP addresses in events, quarantined events and clicks, and deletes events past the age of a workspace."""
+    """Cuts old IP addresses in events, stored or not, and clicks, and deletes events past the age of a workspace."""
 
     def __init__(
         self,
         *,
         store: PersonalDataStore,
+        waiting: WaitingEvents,
         quarantine: Quarantine,
         clicks: ClickStore,
         credentials: CredentialStore,
         clock: Clock,
     ) -> None:
         self._store = store
+        self._waiting = waiting
         self._quarantine = quarantine
         self._clicks = clicks
         self._credentials = credentials
@@ -58,6 +62,7 @@ class PersonalDataAgeing:
         now = self._clock()
         before = now - ADDRESS_RETENTION
         await self._clicks.purge_click_ips(before)
+        waiting = await self._waiting.rewrite_waiting(before, truncate_addresses)
         is_full = self._scanned_at is None or now - self._scanned_at >= _FULL_SCAN_INTERVAL
         cut = await self._store.truncate_addresses(before, None if is_full else before - _OVERLAP)
         if is_full:
@@ -65,7 +70,7 @@ class PersonalDataAgeing:
         quarantined = await self._quarantine.rewrite_quarantined(
             lambda event: truncate_addresses(event) if event.received_at < before else event
         )
-        return AgedData(cut, sum(quarantined.values()), await self._delete_old_events(now))
+        return AgedData(cut, waiting, sum(quarantined.values()), await self._delete_old_events(now))
 
     async def _delete_old_events(self, now: datetime) -> dict[UUID, int]:
         """Deletes events older than the age of their workspace, by whole UTC days, so that it has work once a day."""

@@ -27,7 +27,7 @@ from service_core.privacy.find_person import (
 )
 from service_core.privacy.models import Erasure, ErasureStatus, PersonSubject, digest_id
 from service_core.privacy.ports import Erasures, PersonalRecords
-from service_core.privacy.received_events import parse_body_or_none
+from service_core.privacy.received_events import mentions_person
 
 _KIND: Final = Column("kind")
 _NUMBERS: Final[Mapping[str, Aggregation]] = {
@@ -199,7 +199,7 @@ class PersonErasure:
         def delete_if_mentioned(event: ReceivedEvent) -> ReceivedEvent | None:
             if event.workspace_id != workspace.id:
                 return event
-            return None if subject.is_mentioned_in(parse_body_or_none(event.body)) else event
+            return None if mentions_person(event.body, subject) else event
 
         changed = await self._quarantine.rewrite_quarantined(delete_if_mentioned)
         return changed.get(workspace.id, 0)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +14,7 @@ from service_core.ingestion.models import (
     ReceivedEvent,
     SupersededEvent,
 )
+from service_core.privacy.received_events import truncate_addresses
 from service_core.testing.event_builder import EventBuilder, whole_utc_days
 from tests.commerce.providers.webhook_client import open_webhook_client
 
@@ -45,21 +47,62 @@ async def test_addresses_of_stored_events_are_cut_after_seven_days(deployment):
     assert await stored_addresses(deployment, builder) == ["203.0.113.0/24", "203.0.113.0/24"]
 
 
+def received_event(workspace, body, received_at, **fields):
+    values = {
+        "workspace_id": workspace.id,
+        "key_id": workspace.id,
+        "channel": IngestEndpoint.TRACK,
+        "event_id": "e1",
+        "claimed": True,
+        "received_at": received_at,
+        "body": body,
+        "user_agent": None,
+        "address": "203.0.113.9",
+        "headers": {},
+    }
+    return ReceivedEvent(**values | fields)
+
+
+async def test_addresses_of_events_that_wait_in_the_queue_are_cut_after_seven_days(deployment):
+    workspace = (await deployment.served.workspace(timezone="UTC")).workspace
+    queue, now = deployment.ports.queue, deployment.served.now
+    body = b'{"event":"x","visitor_id":"A1","properties":{"a":[{"Client_IP":"198.51.100.7"}]}}'
+    old, young = now - timedelta(days=7, seconds=1), now - timedelta(days=6, hours=23)
+    await queue.offer(received_event(workspace, body, old, headers={"x-forwarded-for": "198.51.100.8"}))
+    await queue.offer(received_event(workspace, body, young, event_id="e2"))
+    aged = await build_data_ageing(deployment.ports).run()
+    assert aged.cut_waiting == 1
+    cut, whole = [queued.arrival for queued in await queue.take(10)]
+    assert (cut.address, cut.headers) == ("203.0.113.0", {"x-forwarded-for": "198.51.100.0"})
+    assert b'"198.51.100.0"' in cut.body
+    assert (whole.address, whole.body) == ("203.0.113.9", body)
+    assert (await build_data_ageing(deployment.ports).run()).cut_waiting == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"topic=order&browser_ip=198.51.100.7&id=1", b"topic=order&browser_ip=198.51.100.0&id=1"),
+        (b'<a>"ip":"198.51.100.7"</a> \xff', b'<a>"ip":"198.51.100.0/24"</a> \xff'),
+        (b"[" * 5000 + b'{"ip":"198.51.100.7"}', b"[" * 5000 + b'{"ip":"198.51.100.0/24"}'),
+        (b"ip=unknown&n=1.2.3.4", b"ip=unknown&n=1.2.3.4"),
+    ],
+    ids=["form", "text", "nested", "no address"],
+)
+def test_addresses_of_a_message_kept_raw_are_cut_also_if_it_is_no_json(body, expected):
+    event = received_event(SimpleNamespace(id=None), body, None)
+    assert truncate_addresses(event).body == expected
+    assert truncate_addresses(truncate_addresses(event)).body == expected
+
+
 async def test_addresses_of_quarantined_events_are_cut_at_every_depth(deployment):
     workspace = (await deployment.served.workspace(timezone="UTC")).workspace
     queue = deployment.ports.queue
     await queue.offer(
-        ReceivedEvent(
-            workspace_id=workspace.id,
-            key_id=workspace.id,
-            channel=IngestEndpoint.TRACK,
-            event_id="e1",
-            claimed=True,
-            received_at=deployment.served.now,
-            body=b'{"event":"x","ip":"2001:db8:1:2::3","context":{"device":[{"ip":"198.51.100.7"}]},"note":"1.2.3.4"}',
-            user_agent=None,
-            address="203.0.113.9",
-            headers={},
+        received_event(
+            workspace,
+            b'{"event":"x","ip":"2001:db8:1:2::3","context":{"device":[{"ip":"198.51.100.7"}]},"note":"1.2.3.4"}',
+            deployment.served.now,
         )
     )
     await queue.acknowledge([], [QuarantinedEvent(queued, "unread") for queued in await queue.take(10)])

@@ -1,11 +1,11 @@
 #!lua flags=allow-oom
 -- Removes events that are stored or set aside, and counts them. One that is gone already counts no more.
 --
--- KEYS  stream, moved (sequence -> id of an event that was put back)
+-- KEYS  stream, moved (sequence -> id of an event that was put back or rewritten), times of receipt of these
 -- ARGV  group, prefix of a ledger hash, prefix of a quarantine,
 --       for each event: sequence, 1 when late, 1 when a bot's, reason it is set aside ("" when stored),
 --       parts that could not be used, with commas between
-local stream, moved = KEYS[1], KEYS[2]
+local stream, moved, moved_received = KEYS[1], KEYS[2], KEYS[3]
 local group, ledger, quarantine = ARGV[1], ARGV[2], ARGV[3]
 
 local function find(sequence)
@@ -15,6 +15,7 @@ local function find(sequence)
     id = redis.call('HGET', moved, sequence)
     entry = id and redis.call('XRANGE', stream, id, id)[1]
     redis.call('HDEL', moved, sequence)
+    redis.call('ZREM', moved_received, sequence)
   end
   return id, entry and entry[2]
 end

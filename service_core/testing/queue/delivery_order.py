@@ -116,6 +116,43 @@ class DeliveryOrder(IngestQueueKit):
         replayed = {queued.arrival.event_id: queued.arrival.body for queued in await queue.take(10)}
         assert replayed["e1"] == b"{}"
 
+    async def test_waiting_events_received_before_a_time_are_rewritten_and_stored_once(
+        self, queue: Any, client: WriteKeyClient
+    ) -> None:
+        """`rewrite_waiting` replaces older waiting events; they keep sequence, claim and place in the ledger."""
+        for number in range(4):
+            await queue.offer(
+                client.make_received_event(f"e{number}", received_at=NOON + timedelta(days=number))
+            )
+        before = await queue.take(10)
+        await queue.acknowledge([make_stored_event(before[0])], [])
+
+        def rewrite(arrival: ReceivedEvent) -> ReceivedEvent:
+            return arrival if arrival.event_id == "e2" else arrival._replace(address=None, body=b"{}")
+
+        cutoff = NOON + timedelta(days=3)
+        assert await queue.rewrite_waiting(cutoff, rewrite) == 1
+        assert await queue.rewrite_waiting(cutoff, rewrite) == 0
+        assert await queue.rewrite_waiting(cutoff, lambda arrival: arrival) == 0
+        state = await queue.state()
+        assert (state.waiting_count, state.oldest_received_at) == (3, NOON + timedelta(days=1))
+        assert (
+            await queue.offer(client.make_received_event("e1", received_at=NOON)) is EnqueueResult.DUPLICATE
+        )
+        taken = {queued.arrival.event_id: queued for queued in await queue.take(10)}
+        assert {id_: (e.seq, e.arrival.address, e.arrival.body == b"{}") for id_, e in taken.items()} == {
+            "e1": (before[1].seq, None, True),
+            "e2": (before[2].seq, before[2].arrival.address, False),
+            "e3": (before[3].seq, before[3].arrival.address, False),
+        }
+        assert (taken["e2"].arrival, taken["e3"].arrival) == (before[2].arrival, before[3].arrival)
+        await queue.acknowledge([make_stored_event(queued) for queued in before[1:]], [])
+        assert await queue.take(10) == []
+        state = await queue.state()
+        assert (state.waiting_count, state.oldest_received_at) == (0, None)
+        rows = await client.own_ledger_rows(queue)
+        assert [(row.stored, row.in_flight) for row in rows] == [(1, 0)] * 4
+
     async def test_events_offered_by_one_process_are_taken_by_another(
         self, open_queue: OpenQueue, client: WriteKeyClient
     ) -> None:
