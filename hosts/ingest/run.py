@@ -45,6 +45,7 @@ from service_core.api.readiness import (
     build_queue_answers_probe,
     build_stored_version_probe,
 )
+from service_core.commerce.providers.unverified_messages import UnverifiedMessages
 from service_core.commerce.providers.webhooks import WebhookHandler
 from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.ingestion.batch import BatchEndpoint
@@ -209,4 +210,5 @@ def _build_webhook_handler(settings: Settings, ports: Ports, workspaces: Workspa
         message_store=build_message_store(ports, settings),
         queue=ports.queue,
         clock=ports.clock,
+        unverified=ports.build_from_adapters(UnverifiedMessages),
     )

@@ -16,7 +16,7 @@ from hosts.ingest.read_timeout import ReadTimeout
 from hosts.ingest.responses import send_uncached_answer
 from hosts.request_smuggling import is_unambiguous_request, send_malformed_request
 from service_core.commerce.providers.webhooks import MAX_WEBHOOK_BYTES, WebhookHandler
-from service_core.ingestion.track import ALLOW_ANY_ORIGIN, UNKNOWN_PATH, IngestResponse
+from service_core.ingestion.track import ALLOW_ANY_ORIGIN, IngestResponse
 
 ROUTE_TEMPLATE: Final = "/webhooks/{provider}/{workspace_public_id}"
 _PATH: Final = re.compile(r"/webhooks/([^/]+)/([^/]+)")
@@ -69,8 +69,6 @@ async def _check_and_handle_webhook(
     provider, workspace = provider_and_workspace
     if scope["method"] != "POST":
         return _WRONG_METHOD
-    if provider not in webhooks.providers:
-        return UNKNOWN_PATH
     with read_timeout:
         body = await read_body_or_none_if_too_long(receive, MAX_WEBHOOK_BYTES)
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}

@@ -16,9 +16,10 @@ from service_core.access.models import Workspace
 from service_core.access.workspace_cache import WorkspaceCache
 from service_core.analytics.event_rules.revenue_events import is_revenue_event
 from service_core.analytics.scope import own_conversions_or_builtin_with_triggers
+from service_core.commerce.providers.unverified_messages import UnverifiedMessages
 from service_core.ingestion.enrichment import Enricher
 from service_core.ingestion.event_source import SdkUserAgents
-from service_core.ingestion.models import ReceivedEvent
+from service_core.ingestion.models import UNVERIFIED_HEADER, ReceivedEvent
 from service_core.ingestion.pipeline import IngestPipeline
 from service_core.ingestion.traffic_classification import TrafficClassifier
 from service_core.kernel.settings import Settings
@@ -57,7 +58,13 @@ def build_ingest_pipeline(ports: Ports, settings: Settings) -> IngestPipeline:
     matching, messages = build_rule_trigger(ports, settings.postbacks), build_message_store(ports, settings)
     revenue_providers = ports.registry.revenue_providers
 
+    unverified = ports.build_from_adapters(UnverifiedMessages)
+
     async def map_kept_message(arrival: ReceivedEvent) -> ReceivedEvent | None:
+        if UNVERIFIED_HEADER in arrival.headers:
+            arrival = await unverified.verify(arrival, revenue_providers)
+            if UNVERIFIED_HEADER in arrival.headers:
+                return arrival
         return await messages.map_kept_message_again(arrival, revenue_providers)
 
     return IngestPipeline(

@@ -46,6 +46,9 @@ STOREFRONT_HEADER: Final = "storefront"
 UNPARSED_HEADER: Final = "unread"
 """Stored header of a webhook message that could not be mapped to an event: the reason. The body is the message."""
 
+UNVERIFIED_HEADER: Final = "unverified"
+"""Stored header of a webhook message whose signature could not be checked: its own headers, encrypted."""
+
 UNREAD_FIELDS_HEADER: Final = "unread_fields"
 """Stored header of an event of an ingest protocol: names of the sent fields that the protocol does not read."""
 

@@ -124,15 +124,12 @@ def to_received_event(
 
     The ledger counts it under the workspace's id: a webhook has no write key.
     """
-    headers = {PROVIDER_HEADER: provider.id}
-    if provider.info.is_storefront:
-        headers[STOREFRONT_HEADER] = "1"
     if isinstance(message, UnmappedMessage):
         body = delivery.body
-        headers |= _storable_delivery_headers(delivery)
-        headers[UNPARSED_HEADER] = message.reason
+        headers = unmapped_delivery_headers(provider, delivery, message.reason)
     else:
         body = json.dumps(_track_event_body(provider.id, message)).encode()
+        headers = _provider_headers(provider)
     known = read_event_id_or_hash_of_long_one({"event_id": f"{provider.id}_{message.message_id}"})
     assert known is not None
     return ReceivedEvent(
@@ -147,6 +144,21 @@ def to_received_event(
         address=None,
         headers=headers,
     )
+
+
+def unmapped_delivery_headers(
+    provider: RevenueProvider, delivery: WebhookDelivery, reason: str = ""
+) -> dict[str, str]:
+    """Returns the stored headers of a verified message that is kept raw."""
+    return {
+        **_provider_headers(provider),
+        **_storable_delivery_headers(delivery),
+        UNPARSED_HEADER: reason,
+    }
+
+
+def _provider_headers(provider: RevenueProvider) -> dict[str, str]:
+    return {PROVIDER_HEADER: provider.id} | ({STOREFRONT_HEADER: "1"} if provider.info.is_storefront else {})
 
 
 def stored_delivery(arrival: ReceivedEvent) -> WebhookDelivery:

@@ -1,7 +1,8 @@
 """Handles `POST /webhooks/{provider}/{workspace_public_id}`, independent of the HTTP server.
 
 A failure of the message store, or of the check of a signature, is answered 503, and the provider tries again.
-A verified message that its plugin cannot map is kept raw and answered 200.
+A verified message that its plugin cannot map is kept raw and answered 200; so is one of a connected provider whose
+plugin is not installed, as long as not too many come.
 """
 
 import logging
@@ -9,17 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
-from uuid import UUID
 
 from service_core.access.models import Workspace
 from service_core.access.workspace_cache import WorkspaceCache
-from service_core.analytics.connections.models import Connection, ConnectionStatus
+from service_core.analytics.connections.models import Connection, ConnectionStatus, ProviderKind
 from service_core.analytics.connections.ports import Connections
 from service_core.analytics.ports import StoreUnavailable
 from service_core.commerce.credentials.ports import ConnectionSecrets
 from service_core.commerce.providers.message_store import MessageStore
 from service_core.commerce.providers.models import WebhookDelivery
 from service_core.commerce.providers.ports import RevenueProvider
+from service_core.commerce.providers.unverified_messages import UnverifiedMessages
 from service_core.ingestion.models import IngestEndpoint, RejectionReason
 from service_core.ingestion.ports import EnqueueFailed, EnqueueResult, IngestQueue
 from service_core.ingestion.track import REJECTION_RESPONSES, UNKNOWN_PATH, IngestResponse
@@ -45,11 +46,12 @@ _log: Final = logging.getLogger("touchpoint.webhooks")
 
 @dataclass(frozen=True, slots=True)
 class WebhookHandler:
-    """Takes the messages of the installed revenue providers.
+    """Takes the messages of the connected revenue providers.
 
     Args:
         providers: by id.
         message_store: stores verified messages.
+        unverified: keeps the messages of a connected provider whose plugin is not installed.
     """
 
     providers: Mapping[str, RevenueProvider]
@@ -59,6 +61,7 @@ class WebhookHandler:
     message_store: MessageStore
     queue: IngestQueue
     clock: Clock
+    unverified: UnverifiedMessages
 
     async def handle(
         self, provider_id: str, workspace_public_id: str, headers: Mapping[str, str], body: bytes | None
@@ -90,13 +93,11 @@ class WebhookHandler:
         """
         reason = RejectionReason.UNSUPPORTED_ENCODING
         try:
-            workspace = await self.workspaces.find_by_public_id(workspace_public_id)
-            if workspace is None or not workspace.active:
-                return UNKNOWN_PATH
-            if await self._find_live_connection(workspace.id, provider_id) is None:
+            found = await self._find_workspace_with_live_connection(workspace_public_id, provider_id)
+            if found is None:
                 return UNKNOWN_PATH
             return await self._count_rejection_and_answer(
-                workspace, reason, REJECTION_RESPONSES[reason].response
+                found[0], reason, REJECTION_RESPONSES[reason].response
             )
         except StoreUnavailable:
             return _STORE_UNAVAILABLE
@@ -104,16 +105,16 @@ class WebhookHandler:
     async def _verify_and_store(
         self, provider_id: str, workspace_public_id: str, headers: Mapping[str, str], body: bytes | None
     ) -> IngestResponse:
-        provider = self.providers.get(provider_id)
-        workspace = await self.workspaces.find_by_public_id(workspace_public_id) if provider else None
-        if provider is None or workspace is None or not workspace.active:
+        found = await self._find_workspace_with_live_connection(workspace_public_id, provider_id)
+        if found is None:
             return UNKNOWN_PATH
-        connection = await self._find_live_connection(workspace.id, provider_id)
-        if connection is None:
-            return UNKNOWN_PATH
+        workspace, connection = found
         if body is None:
             return await self._count_rejection_and_answer(workspace, RejectionReason.TOO_LARGE, _TOO_LARGE)
         delivery = WebhookDelivery(headers, body, self.clock())
+        provider = self.providers.get(provider_id)
+        if provider is None:
+            return await self._keep_unverified(workspace, provider_id, delivery)
         secrets = await self._secrets(connection)
         try:
             is_signed = provider.verify_signature(delivery, secrets)
@@ -130,10 +131,37 @@ class WebhookHandler:
         await self._mark_synced_at_most_once_a_minute(connection, delivery)
         return IngestResponse(200, {"received": True, "duplicate": offer is not EnqueueResult.QUEUED})
 
-    async def _find_live_connection(self, workspace_id: UUID, provider_id: str) -> Connection | None:
-        known = await self.connections.list_connections_oldest_first(workspace_id)
-        live = (connection for connection in known if connection.status is not ConnectionStatus.DISCONNECTED)
-        return next((connection for connection in live if connection.provider == provider_id), None)
+    async def _keep_unverified(
+        self, workspace: Workspace, provider_id: str, delivery: WebhookDelivery
+    ) -> IngestResponse:
+        """Stores a message that no plugin can check; answers 503 where it cannot be kept, so that it is sent again."""
+        try:
+            offer = await self.unverified.keep_if_room(workspace.id, provider_id, delivery)
+        except (EnqueueFailed, StoreUnavailable):
+            await self._count_rejection(workspace, RejectionReason.ENQUEUE_FAILED)
+            raise
+        if offer is None:
+            return await self._count_rejection_and_answer(
+                workspace, RejectionReason.ENQUEUE_FAILED, _STORE_UNAVAILABLE
+            )
+        return IngestResponse(200, {"received": True, "duplicate": offer is not EnqueueResult.QUEUED})
+
+    async def _find_workspace_with_live_connection(
+        self, workspace_public_id: str, provider_id: str
+    ) -> tuple[Workspace, Connection] | None:
+        """Returns an active workspace and its connection to a revenue provider; None without either."""
+        workspace = await self.workspaces.find_by_public_id(workspace_public_id)
+        if workspace is None or not workspace.active:
+            return None
+        known = await self.connections.list_connections_oldest_first(workspace.id)
+        live = (
+            connection
+            for connection in known
+            if connection.kind is ProviderKind.REVENUE
+            and connection.status is not ConnectionStatus.DISCONNECTED
+        )
+        connection = next((each for each in live if each.provider == provider_id), None)
+        return None if connection is None else (workspace, connection)
 
     async def _secrets(self, connection: Connection) -> Mapping[str, str]:
         return await self.secrets.find_secrets(connection.workspace_id, connection.provider) or {}

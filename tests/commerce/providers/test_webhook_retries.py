@@ -10,6 +10,7 @@ from service_core.access.workspace_cache import WorkspaceCache
 from service_core.analytics.ports import StoreUnavailable
 from service_core.commerce.credentials.encrypted_secrets import EncryptedConnectionSecrets
 from service_core.commerce.providers.message_store import MessageStore
+from service_core.commerce.providers.unverified_messages import UnverifiedMessages
 from service_core.commerce.providers.webhooks import WebhookHandler
 from service_core.testing.fault_injection import fail_each_call, with_faults
 from tests.commerce.providers.test_webhooks import STARTED
@@ -25,6 +26,7 @@ def client_with_faults(webhook_client, faults):
         EncryptedConnectionSecrets(workspace.encrypted_secrets, ports.secret_cipher),
         MessageStore(workspace.subscriptions, workspace.processed_messages, with_faults(ports.queue, faults), orjson.loads), with_faults(ports.queue, faults),
         ports.clock,
+        UnverifiedMessages(EncryptedConnectionSecrets(workspace.encrypted_secrets, ports.secret_cipher), ports.secret_cipher, with_faults(ports.queue, faults)),
     )  # fmt: skip
     return create_webhook_app(webhooks, webhook_client.app)
 

@@ -9,8 +9,11 @@ from operator import attrgetter
 
 import pytest
 
-from service_core.analytics.connections.models import ConnectionStatus
+from hosts.ingest.run import create_ingest_host_app
+from hosts.worker.consumer import build_ingest_pipeline
+from service_core.analytics.connections.models import ConnectionStatus, ProviderKind
 from service_core.analytics.ports import StoreUnavailable
+from service_core.commerce.providers import unverified_messages
 from service_core.ingestion.ports import EnqueueFailed
 from tests.commerce.providers.webhook_client import SECRET, open_webhook_client
 
@@ -290,6 +293,74 @@ async def test_message_the_plugin_raises_on_is_stored_raw_and_accepted_again_aft
     assert response_code(await webhook_client.stripe(workspace_client, PAID)) == ACCEPTED_RESPONSE
     assert await webhook_client.ports.queue.replay(workspace_client.workspace.id) == 1
     assert len(await webhook_client.events(workspace_client)) == 1
+
+
+@pytest.fixture
+def without_stripe(webhook_client):
+    """Takes the plugin of Stripe out of the deployment; a call installs it again."""
+    providers = dict(webhook_client.ports.registry.revenue_providers)
+    stripe = providers.pop("stripe")
+
+    def reload(revenue_providers):
+        ports = webhook_client.ports
+        ports.registry = replace(ports.registry, revenue_providers=revenue_providers)
+        webhook_client.app = create_ingest_host_app(webhook_client.served.service.settings, ports)
+        webhook_client.pipeline = build_ingest_pipeline(ports, webhook_client.served.service.settings)
+
+    reload(providers)
+    return lambda: reload({**providers, "stripe": stripe})
+
+
+async def test_messages_of_a_missing_plugin_are_kept_and_the_genuine_one_is_stored_by_a_replay(
+    webhook_client, workspace_client, without_stripe
+):
+    answers = [
+        await webhook_client.stripe(workspace_client, PAID),
+        await webhook_client.stripe(workspace_client, PAID),
+        await webhook_client.stripe(workspace_client, PAID, secret="whsec_guess"),
+    ]
+    assert [response_code(answer) for answer in answers] == [ACCEPTED_RESPONSE, REPEATED, ACCEPTED_RESPONSE]
+    assert await webhook_client.events(workspace_client) == []
+    queue, workspace_id = webhook_client.ports.queue, workspace_client.workspace.id
+    kept = await queue.list_quarantined(workspace_id, 10)
+    assert [row.reason for row in kept] == ["ValueError: stripe: its plugin is not installed"] * 2
+    assert "v1=" not in str(kept)
+    row = await webhook_client.ledger(workspace_client, received=3)
+    assert (row["quarantined"], row["duplicate"]) == (2, 1)
+    assert await queue.replay(workspace_id) == 2
+    assert await webhook_client.events(workspace_client) == []
+    without_stripe()
+    webhook_client.served.now += timedelta(days=3)
+    assert await queue.replay(workspace_id) == 2
+    (event,) = await webhook_client.events(workspace_client)
+    assert event["source"] == "stripe"
+    (refused,) = await queue.list_quarantined(workspace_id, 10)
+    assert refused.reason == "ValueError: stripe: the signature is not valid"
+
+
+async def test_messages_of_a_missing_plugin_beyond_the_hourly_limit_are_to_be_sent_again(
+    webhook_client, workspace_client, without_stripe, monkeypatch
+):
+    monkeypatch.setattr(unverified_messages, "MAX_KEPT_PER_HOUR", 1)
+    answers = [await webhook_client.stripe(workspace_client, {**PAID, "id": f"evt_{n}"}) for n in range(2)]
+    assert [answer.status for answer in answers] == [200, 503]
+    row = await webhook_client.ledger(workspace_client, received=2)
+    assert (row["quarantined"], row["rejected_by_reason"]) == (1, {"enqueue_failed": 1})
+    webhook_client.served.now += timedelta(hours=1)
+    assert (await webhook_client.stripe(workspace_client, {**PAID, "id": "evt_1"})).status == 200
+
+
+async def test_message_of_a_missing_plugin_is_unknown_without_a_live_connection_of_a_revenue_provider(
+    webhook_client, workspace_client, without_stripe
+):
+    connection = await webhook_client.connection(workspace_client)
+    connections = webhook_client.ports.workspace.connections
+    for changed in (
+        replace(connection, kind=ProviderKind.ADS),
+        replace(connection, status=ConnectionStatus.DISCONNECTED),
+    ):
+        await connections.save_connection_keeping_created_at(changed)
+        assert (await webhook_client.stripe(workspace_client, PAID)).status == 404
 
 
 async def test_reason_of_a_plugin_is_stored_without_characters_that_stores_refuse_and_cut(
