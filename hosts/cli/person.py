@@ -34,7 +34,8 @@ def erase_person(
     """Erase a person everywhere in a workspace.
 
     The running service completes it within a minute, once the events received before are stored.
-    It removes events, identity links, touches, postbacks, subscriptions, quarantined events and export files.
+    It removes events, identity links, touches, postbacks, subscriptions, quarantined events, export files, and import
+    files with an id of the person.
     """
     if not confirmed:
         typer.confirm(f"Erase {person} for ever?", abort=True, err=True)
@@ -124,9 +125,10 @@ async def _load_erasures(config: Path, public_id: str | None) -> "list[Erasure]"
 
 async def _collect_personal_data(config: Path, public_id: str | None, person: str) -> dict[str, object]:
     from hosts.cli.deployment import find_named_or_only_workspace, open_existing_deployment
+    from hosts.worker.imports import build_personal_import_files
     from service_core.privacy.access_request import AccessRequests
 
-    async with open_existing_deployment(config, "queue", "events") as ports:
+    async with open_existing_deployment(config, "queue", "events", "export_storage") as ports:
         chosen = await find_named_or_only_workspace(ports.workspace.credentials, public_id)
-        requests = AccessRequests(ports.events, ports.events, ports.queue, ports.workspace.personal_records)
+        requests = ports.build_from_adapters(AccessRequests, import_files=build_personal_import_files(ports))
         return await requests.collect(chosen, person, ports.clock())

@@ -13,7 +13,7 @@ from hosts.composition.ports import Ports
 from hosts.composition.providers import build_delivery_worker_if_any_sender
 from hosts.worker.consumer import build_ingest_pipeline, consume_queue_until_stopped
 from hosts.worker.exports import MAINTENANCE_SECONDS, maintain_exports
-from hosts.worker.imports import build_import_worker, maintain_imports
+from hosts.worker.imports import build_import_worker, build_personal_import_files, maintain_imports
 from hosts.worker.notifications import NOTIFICATION_SECONDS, build_notifications
 from hosts.worker.periodic import run_periodically_until_stopped
 from hosts.worker.postbacks import send_due_postbacks_until_stopped
@@ -121,7 +121,8 @@ def build_person_erasure(ports: Ports) -> PersonErasure:
     async def keep_tombstone(erasure: Erasure) -> None:
         await asyncio.to_thread(add_tombstone_beside_backups, ports.folder, erasure)
 
-    return ports.build_from_adapters(PersonErasure, keep_tombstone=keep_tombstone)
+    import_files = build_personal_import_files(ports)
+    return ports.build_from_adapters(PersonErasure, import_files=import_files, keep_tombstone=keep_tombstone)
 
 
 async def complete_requested_erasures(erasure: PersonErasure) -> None:

@@ -8,6 +8,7 @@ from quart import Response, request
 
 from hosts.web.forms import parse_id_or_raise_not_found
 from hosts.web.page_context import Page, PageContext
+from hosts.worker.imports import build_personal_import_files
 from service_core.access.analytics_settings import validate_analytics_settings
 from service_core.access.members.models import Member
 from service_core.access.models import Workspace
@@ -44,7 +45,7 @@ async def download_personal_data(context: PageContext, public_id: str) -> Respon
     """Everything about one person, as a JSON file."""
     workspace, _ = await context.require_workspace(public_id, Permission.OWN)
     ports = context.service.ports
-    requests = AccessRequests(ports.events, ports.events, ports.queue, context.store.personal_records)
+    requests = ports.build_from_adapters(AccessRequests, import_files=build_personal_import_files(ports))
     found = await requests.collect(workspace, _person_id(), context.clock())
     return _json_file(context, found, "person.json")
 

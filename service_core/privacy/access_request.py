@@ -15,6 +15,7 @@ from service_core.privacy.find_person import (
     find_person_with_events,
     list_superseded_events_of_person,
 )
+from service_core.privacy.import_files import PersonalImportFiles
 from service_core.privacy.ports import PersonalRecords
 from service_core.privacy.received_events import mentions_person, parse_body_or_text
 
@@ -31,11 +32,13 @@ class AccessRequests:
         superseded_events: SupersededEventStore,
         quarantine: Quarantine,
         records: PersonalRecords,
+        import_files: PersonalImportFiles,
     ) -> None:
         self._people = people
         self._superseded_events = superseded_events
         self._quarantine = quarantine
         self._records = records
+        self._import_files = import_files
 
     async def collect(self, workspace: Workspace, person_id: str, now: datetime) -> dict[str, Any]:
         """Returns everything about the person of an id or e-mail address, as JSON values.
@@ -64,6 +67,7 @@ class AccessRequests:
             "superseded_events": [_event_to_json(each.event) for each in superseded],
             "touches": touches,
             "quarantined_events": quarantined,
+            "import_files": await self._import_files.find_entries(workspace.id, found.subject),
             **await self._records.find_personal_records(workspace.id, found.subject),
         }
         return {name: _to_json(value) for name, value in content.items()}

@@ -25,6 +25,7 @@ from service_core.privacy.find_person import (
     find_person_with_events,
     list_superseded_events_of_person,
 )
+from service_core.privacy.import_files import ImportChanged, PersonalImportFiles
 from service_core.privacy.models import Erasure, ErasureStatus, PersonSubject, digest_id
 from service_core.privacy.ports import Erasures, PersonalRecords
 from service_core.privacy.received_events import mentions_person
@@ -74,6 +75,7 @@ class PersonErasure:
         export_jobs: ExportJobs,
         export_files: ExportStorage,
         clock: Clock,
+        import_files: PersonalImportFiles,
         keep_tombstone: KeepTombstone,
     ) -> None:
         self._erasures = erasures
@@ -89,28 +91,35 @@ class PersonErasure:
         self._export_jobs = export_jobs
         self._export_files = export_files
         self._clock = clock
+        self._import_files = import_files
         self._keep_tombstone = keep_tombstone
 
     async def complete_requested(self) -> list[Erasure]:
         """Completes the erasures that nothing has to be waited for, and returns them.
 
-        An erasure waits until the events received before its request are stored, and until running exports are done.
+        An erasure waits until the events received before its request are stored, and until running exports and imports
+        are done.
         """
         workspaces = {workspace.id: workspace for workspace in await self._credentials.list_workspaces()}
         completed = []
         for erasure in await self._erasures.list_requested_erasures():
             workspace = workspaces[erasure.workspace_id]
-            if await self._has_events_in_queue(erasure) or await self._has_running_export(workspace):
+            if await self._has_running_export(workspace) or await self._may_get_events(workspace, erasure):
                 continue
-            done = await self._erase(workspace, erasure)
+            try:
+                done = await self._erase(workspace, erasure)
+            except ImportChanged:
+                continue
             await self._keep_tombstone(done)
             await self._erasures.save_erasure(done)
             completed.append(done)
         return completed
 
-    async def _has_events_in_queue(self, erasure: Erasure) -> bool:
+    async def _may_get_events(self, workspace: Workspace, erasure: Erasure) -> bool:
+        """Returns whether events wait that were received before the request, or came from an import that has begun."""
+        imported = await self._import_files.latest_end_unless_running(workspace.id)
         oldest = (await self._queue.state()).oldest_received_at
-        return oldest is not None and oldest <= erasure.requested_at
+        return imported is None or (oldest is not None and oldest <= max(erasure.requested_at, imported))
 
     async def _has_running_export(self, workspace: Workspace) -> bool:
         exports = await self._exports.list_exports(workspace.id, _MAX_EXPORTS)
@@ -121,11 +130,13 @@ class PersonErasure:
         before = await self._measure(workspace)
         found = await self._find(workspace, erasure)
         subject = found.subject
+        import_files = await self._import_files.delete_files_about(workspace.id, subject)
         events = (*found.events, *await self._list_superseded_events(workspace, erasure, subject))
         removed: dict[str, Mapping[str, int]] = {
             "event_store": await self._store.delete_events(workspace.id, [event.seq for event in events]),
             "workspace_store": await self._records.erase_personal_records(workspace.id, subject),
             "quarantine": {"events": await self._erase_quarantined(workspace, subject)},
+            "import_files": import_files,
             "export_files": {"files": await self._delete_export_files(workspace)},
         }
         after = await self._measure(workspace)

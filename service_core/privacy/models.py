@@ -16,7 +16,7 @@ from service_core.kernel.ids import new_id
 ERASED: Final = "[erased]"
 """Replaces the id of an erased person."""
 
-_MIN_REPLACED_ID_LENGTH: Final = 4
+MIN_REPLACED_ID_LENGTH: Final = 4
 """Shorter ids are ordinary words and numbers in other texts."""
 
 _MIN_CONTAINED_ID_LENGTH: Final = 8
@@ -89,7 +89,7 @@ class PersonSubject:
             case str():
                 return value in self.ids
             case int() if not isinstance(value, bool):
-                return str(value) in self.ids and len(str(value)) >= _MIN_REPLACED_ID_LENGTH
+                return str(value) in self.ids and len(str(value)) >= MIN_REPLACED_ID_LENGTH
             case Mapping():
                 return any(map(self.is_mentioned_in, (*value.keys(), *value.values())))
             case list() | tuple():
@@ -113,7 +113,7 @@ class PersonSubject:
 
     def _redact_text(self, text: str) -> str:
         names = (*self.ids, *self.event_ids)
-        if len(text) >= _MIN_REPLACED_ID_LENGTH and text in names:
+        if len(text) >= MIN_REPLACED_ID_LENGTH and text in names:
             return ERASED
         for name in sorted(names, key=len, reverse=True):
             if len(name) >= _MIN_CONTAINED_ID_LENGTH and name in text:

@@ -73,3 +73,12 @@ class ImportFileReader(Protocol):
         Raises:
             ImportRefused: the file cannot be read to its end.
         """
+
+    async def find_entries(
+        self, job: ImportJob, open_file: ByteStreamOpener, is_wanted: Callable[[Any], bool], limit: int
+    ) -> list[Any]:
+        """Returns the first entries that a function picks: rows with all columns, or lines, as JSON values or text.
+
+        Raises:
+            ImportRefused: the file cannot be read to its end.
+        """
