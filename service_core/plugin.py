@@ -492,6 +492,7 @@ from service_core.ingestion.models import TOUCH_POSITIONS as TOUCH_POSITIONS
 from service_core.ingestion.models import WIRE_COLUMNS as WIRE_COLUMNS
 from service_core.ingestion.models import Event as Event
 from service_core.ingestion.models import IngestEndpoint as IngestEndpoint
+from service_core.ingestion.models import KnownEventStore as KnownEventStore
 from service_core.ingestion.models import LedgerRow as LedgerRow
 from service_core.ingestion.models import QuarantinedEvent as QuarantinedEvent
 from service_core.ingestion.models import QueuedEvent as QueuedEvent
@@ -504,6 +505,7 @@ from service_core.ingestion.ports import Device as Device
 from service_core.ingestion.ports import EnqueueFailed as EnqueueFailed
 from service_core.ingestion.ports import EnqueueResult as EnqueueResult
 from service_core.ingestion.ports import EventStore as EventStore
+from service_core.ingestion.ports import EventStoreRecord as EventStoreRecord
 from service_core.ingestion.ports import GeoLocation as GeoLocation
 from service_core.ingestion.ports import GeoLocator as GeoLocator
 from service_core.ingestion.ports import IngestQueue as IngestQueue

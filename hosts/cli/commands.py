@@ -20,6 +20,7 @@ from hosts.cli import (
     init,
     inspect_config,
     keys,
+    lost_events,
     members,
     person,
     plugin,
@@ -122,6 +123,7 @@ app.command("status")(status.print_deployment_status)
 app.command("doctor")(status.diagnose_deployment)
 app.command("backup")(backup.back_up_deployment)
 app.command("restore")(backup.restore_deployment)
+app.command("accept-lost-events")(lost_events.accept_lost_events)
 app.command("move")(copy_store.copy_and_compare_store)
 app.command("demo")(demo.run_demo)
 app.command("docs")(docs.check_or_write_reference_pages)

@@ -69,7 +69,14 @@ async def open_existing_deployment(config: Path, *port_names: str) -> AsyncItera
     """
     ports = load_ports_of_existing_deployment(config)
     check = EmptyWorkspaceStoreCheck(ports.workspace, describe_workspace_store(config))
-    async with start_adapters([check, ports.workspace, *map(ports.adapter, port_names)]):
+    opened: list[object] = [check, ports.workspace]
+    for position, name in enumerate(port_names):
+        opened += (
+            ports.event_store_in_start_order(is_queue_open="queue" in port_names[:position])
+            if name == "events"
+            else [ports.adapter(name)]
+        )
+    async with start_adapters(opened):
         yield ports
 
 

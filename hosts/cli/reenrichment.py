@@ -64,7 +64,8 @@ async def _reenrich_here_or_in_service(config: "Path", public_id: str | None, on
         with try_consumer_lock(folder) as is_free:
             if is_embedded and not is_free:
                 return await _request_and_wait(ports, workspace, on_days)
-            async with start_adapters([ports.events, ports.geo, ports.domains]):
+            events = ports.event_store_in_start_order(is_queue_open=False)
+            async with start_adapters([*events, ports.geo, ports.domains]):
                 requests = ReenrichmentRequests(folder)
                 changed = await reenrich_workspace(ports, workspace, requests, on_days)
                 requests.remove(workspace.id)

@@ -1,52 +1,69 @@
-"""Refuses to start with a new event store where the ledger tells of stored events."""
+"""Refuses to start with an empty event store where another one was used before: its answers were zeros, and complete."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Final
 
 from service_core.extensions.workspace_store import WorkspaceStore
+from service_core.ingestion.models import KnownEventStore
 from service_core.ingestion.ports import IngestLedger
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import StartupError
 
 _FIRST_HOUR: Final = datetime(2020, 1, 1, tzinfo=UTC)
+_REMEDY: Final = (
+    "Restore it from a backup or correct storage.events. If these events are lost, `touchpoint accept-lost-events` lets "
+    "the next start begin without them."
+)
 
 
 class MissingEventStoreCheck:
-    """Is started before the event store, which would create its tables: its answers were zeros, and complete.
+    """Is started before the event store, which would create its tables.
 
     Args:
         events: the event store; one that cannot tell whether it has tables is not checked.
-        workspace: lists the workspaces, started.
-        ledger: counts the events that were stored, started.
+        workspace: remembers the event store of the deployment, started.
+        ledger: counts the events that were stored, started; None where the queue is not open.
     """
 
     start_limit_seconds: ClassVar[float | None] = None
     """No limit: the stores answer within limits of their own."""
 
-    def __init__(self, events: Any, workspace: WorkspaceStore, ledger: IngestLedger, clock: Clock) -> None:
+    def __init__(
+        self, events: Any, workspace: WorkspaceStore, ledger: IngestLedger | None, clock: Clock
+    ) -> None:
         self._events = events
         self._workspace = workspace
         self._ledger = ledger
         self._clock = clock
 
     async def start(self) -> None:
-        """Returns if the event store has its tables, or nothing was ever stored in it.
+        """Returns if the event store has its tables, none was ever used, or its loss was accepted.
 
         Raises:
-            StartupError: events were stored, and the event store that held them is not there.
+            StartupError: the event store of the deployment is not there.
         """
         has_tables = getattr(self._events, "has_tables", None)
         if not callable(has_tables) or await has_tables():
             return
+        known = await self._workspace.event_store_record.find_event_store()
+        if known is not None and not known.location:
+            return
         stored = await self._count_stored_events()
         if stored:
             raise StartupError(
-                f"The event store of storage.events is missing, but {stored} events were stored in it. Restore it from "
-                "a backup or correct storage.events. To begin without these events, name a new queue in ingest.queue."
+                f"The event store of storage.events is missing, but {stored} events were stored in it. {_REMEDY}"
+            )
+        if known is not None:
+            raise StartupError(
+                f"The event store of storage.events is missing: this deployment uses {known.location} since "
+                f"{known.since:%Y-%m-%d}. {_REMEDY}"
             )
 
     async def _count_stored_events(self) -> int:
-        """Returns how many events the ledger counts as stored; 0 if the queue cannot be read now."""
+        """Returns how many events the ledger counts as stored; 0 if the queue is not open or cannot be read now."""
+        if self._ledger is None:
+            return 0
         end = self._clock() + timedelta(days=1)
         try:
             return sum(
@@ -58,3 +75,60 @@ class MissingEventStoreCheck:
             )
         except Exception:  # noqa: BLE001 - a queue that is away stops no process; its own start tells of it
             return 0
+
+
+class EventStoreRecorder:
+    """Is started after the event store, and remembers it in the workspace store.
+
+    Args:
+        events: the event store, started; one that cannot tell whether it has tables is never missing.
+        workspace: remembers the event store of the deployment, started.
+        location: the URL of the event store without secrets.
+    """
+
+    def __init__(self, events: Any, workspace: WorkspaceStore, location: str, clock: Clock) -> None:
+        self._events = events
+        self._workspace = workspace
+        self._location = location
+        self._clock = clock
+
+    async def start(self) -> None:
+        """Remembers where the event store is, since when, and whether it has events.
+
+        Raises:
+            StartupError: another event store with events was used before, and this one has none of them.
+        """
+        if not callable(getattr(self._events, "has_tables", None)):
+            return
+        record = self._workspace.event_store_record
+        known = await record.find_event_store()
+        is_same = known is not None and known.location == self._location
+        if known is not None and is_same and known.has_events:
+            return
+        has_events = await self._has_events()
+        if known is not None and not is_same and known.has_events and not has_events:
+            raise StartupError(
+                f"The event store of storage.events has no event of this deployment, which uses {known.location} since "
+                f"{known.since:%Y-%m-%d}. Move them with `touchpoint move events`, or correct storage.events. If these "
+                "events are lost, `touchpoint accept-lost-events` lets the next start begin without them."
+            )
+        since = known.since if known is not None and is_same else self._clock()
+        if not is_same or has_events:
+            await record.save_event_store(KnownEventStore(self._location, since, has_events))
+
+    async def _has_events(self) -> bool:
+        for workspace in await self._workspace.credentials.list_workspaces():
+            if await self._events.first_event_time_with_superseded(workspace.id) is not None:
+                return True
+        return False
+
+
+def event_store_in_start_order(
+    events: Any, workspace: WorkspaceStore, ledger: IngestLedger | None, location: str, clock: Clock
+) -> Sequence[object]:
+    """Returns the event store between what is started before and after it."""
+    return (
+        MissingEventStoreCheck(events, workspace, ledger, clock),
+        events,
+        EventStoreRecorder(events, workspace, location, clock),
+    )

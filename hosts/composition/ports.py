@@ -6,7 +6,7 @@ and the reference page are derived from these declarations.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -19,7 +19,8 @@ from typing import Any, Final, Protocol, TypeVar, get_args, get_type_hints
 from dependency_injector import providers
 
 from hosts.composition.bindings import Bindings
-from hosts.composition.missing_event_store import MissingEventStoreCheck
+from hosts.composition.load_settings import redact_url
+from hosts.composition.missing_event_store import event_store_in_start_order
 from hosts.composition.protocol_comparison import describe_protocol_differences
 from hosts.composition.roles import Role
 from service_core.access.email_sender import EmailSender
@@ -304,10 +305,18 @@ class Ports:
         opened: list[object] = []
         for declared in PORTS.values():
             if role is None or role in declared.roles:
-                if declared.name == "events":
-                    opened.append(MissingEventStoreCheck(self.events, self.workspace, self.queue, self.clock))
-                opened.append(self.adapter(declared.name))
+                opened += (
+                    self.event_store_in_start_order()
+                    if declared.name == "events"
+                    else [self.adapter(declared.name)]
+                )
         return tuple(opened)
+
+    def event_store_in_start_order(self, *, is_queue_open: bool = True) -> Sequence[object]:
+        """Returns the event store between the checks before and after its start; the workspace store is started before."""
+        location = redact_url(PORTS["events"].url(self._settings))
+        ledger = self.queue if is_queue_open else None
+        return event_store_in_start_order(self.events, self.workspace, ledger, location, self.clock)
 
     def bindings_of_all_adapters(self) -> Bindings:
         """Returns new bindings of every adapter, of its parts, and of what is made of adapters alone."""

@@ -5,7 +5,6 @@ from pathlib import Path
 from hosts.asgi_runner import run_on_uvloop
 from hosts.composition.compose import load_ports
 from hosts.composition.load_settings import load_settings_with_environment
-from hosts.composition.missing_event_store import MissingEventStoreCheck
 from hosts.composition.ports import start_adapters
 from hosts.logs import configure_redacted_json_logging
 from hosts.roles.models import Role, require_shareable_stores
@@ -40,6 +39,6 @@ async def _require_worker_queue_and_usable_adapters(file: Path, process_count: i
     require_shareable_stores(
         load_settings_with_environment(file), ports.registry, {Role.WORKER: process_count}
     )
-    checked = MissingEventStoreCheck(ports.events, ports.workspace, ports.queue, ports.clock)
-    async with start_adapters([ports.workspace, ports.queue, checked, ports.events, ports.export_storage]):
+    events = ports.event_store_in_start_order()
+    async with start_adapters([ports.workspace, ports.queue, *events, ports.export_storage]):
         pass

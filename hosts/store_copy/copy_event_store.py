@@ -9,6 +9,7 @@ from pathlib import Path
 from hosts.composition.compose import load_registry_of_deployment
 from hosts.composition.empty_workspace_store import EmptyWorkspaceStoreCheck
 from hosts.composition.load_settings import load_settings_with_environment, redact_url, settings_folder
+from hosts.composition.missing_event_store import MissingEventStoreCheck
 from hosts.composition.ports import Ports, start_adapters
 from hosts.consumer_lock import try_consumer_lock
 from hosts.store_copy.compare import Difference, find_metric_differences_by_month
@@ -73,7 +74,10 @@ async def copy_event_store_and_find_differences(
         source: Store = registry.open_adapter("events", origin, base_folder=folder)
         target: Store = registry.open_adapter("events", target_url, base_folder=folder)
         check = EmptyWorkspaceStoreCheck(ports.workspace, redact_url(settings.storage.workspace))
-        async with start_adapters([check, ports.workspace, source, target]):
+        sources: list[object] = [source]
+        if source_url is None:
+            sources.insert(0, MissingEventStoreCheck(source, ports.workspace, None, system_clock))
+        async with start_adapters([check, ports.workspace, *sources, target]):
             workspaces = await ports.workspace.credentials.list_workspaces()
             for workspace in workspaces:
                 await _copy_workspace_events_and_revocations(

@@ -66,7 +66,8 @@ async def _run_one_export(file: Path) -> None:
     from hosts.worker.imports import build_import_worker  # noqa: PLC0415 - likewise
 
     ports = load_ports(file)
-    async with start_adapters([ports.workspace, ports.queue, ports.events, ports.export_storage]):
+    events = ports.event_store_in_start_order()
+    async with start_adapters([ports.workspace, ports.queue, *events, ports.export_storage]):
         if not await build_export_worker(ports).run_next():
             await build_import_worker(ports).run_next()
 

@@ -175,7 +175,8 @@ async def _store_queued_or_wait_for_running_service(
             await everything_enqueued.wait()
             await _poll_until_queue_empty(ports.queue, on_waiting)
             return
-        async with start_adapters([ports.events, ports.devices, ports.geo, ports.domains]):
+        events = ports.event_store_in_start_order()
+        async with start_adapters([*events, ports.devices, ports.geo, ports.domains]):
             pipeline = build_ingest_pipeline(ports, settings)
             while not everything_enqueued.is_set():
                 if not await pipeline.process_batch():

@@ -16,6 +16,7 @@ from plugins.workspace_sql.connections import (
 from plugins.workspace_sql.credentials import SqlCredentials, SqlWorkspaceSettings
 from plugins.workspace_sql.database import Database
 from plugins.workspace_sql.erasures import SqlErasures, SqlPersonalRecords
+from plugins.workspace_sql.event_store_record import SqlEventStoreRecord
 from plugins.workspace_sql.exchange_rates import SqlExchangeRates
 from plugins.workspace_sql.exports import SqlExportJobs, SqlExports
 from plugins.workspace_sql.imports import SqlImports
@@ -124,5 +125,6 @@ def open_store(settings: SqliteSettings | PostgresSettings) -> SqlWorkspaceStore
         postbacks=SqlPostbackReader(database),
         erasures=SqlErasures(database),
         personal_records=SqlPersonalRecords(database),
+        event_store_record=SqlEventStoreRecord(database),
         transfer=SqlTransfer(database),
     )

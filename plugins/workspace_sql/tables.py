@@ -20,6 +20,7 @@ from service_core.plugin import (
     Erasure,
     Export,
     ImportJob,
+    KnownEventStore,
     Notification,
     PollState,
     Postback,
@@ -224,6 +225,13 @@ EMAIL_CONSENTS: Final = record_table(
     key=["source_id", "email"],
 )
 """One row per source and address that was confirmed or unsubscribed."""
+
+# the event store
+
+EVENT_STORES: Final = record_table(
+    "event_stores", KnownEventStore, sa.Column("id", sa.Integer, autoincrement=False)
+)
+"""One row: the event store of the deployment."""
 
 # receipts
 

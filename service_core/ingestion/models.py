@@ -84,6 +84,21 @@ class ReceivedEvent(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class KnownEventStore:
+    """The event store that a deployment uses, as its workspace store remembers it.
+
+    Attributes:
+        location: its URL without secrets; empty once its loss was accepted.
+        since: the first start with it.
+        has_events: whether it had events at a start.
+    """
+
+    location: str
+    since: datetime
+    has_events: bool
+
+
+@dataclass(frozen=True, slots=True)
 class QueuedEvent:
     """A received event taken from the queue; ``seq`` is its unique ingest sequence number."""
 

@@ -11,6 +11,7 @@ from uuid import UUID
 from service_core.ingestion.models import (
     Event,
     IngestEndpoint,
+    KnownEventStore,
     LedgerRow,
     QuarantinedEvent,
     QueuedEvent,
@@ -242,6 +243,16 @@ class EventStore(Protocol):
 
     async def maintain(self) -> None:
         """Compacts the store; called from time to time while the service runs."""
+
+
+class EventStoreRecord(Protocol):
+    """Remembers which event store belongs to the deployment, so that a missing one is never replaced by an empty one."""
+
+    async def find_event_store(self) -> KnownEventStore | None:
+        """Returns the event store that was used last; None before the first."""
+
+    async def save_event_store(self, store: KnownEventStore) -> None:
+        """Replaces the event store of the deployment."""
 
 
 class SupersededEventStore(Protocol):

@@ -1,15 +1,20 @@
 """A data folder without its event store, or with stores of a newer version: refused at start, never zeros."""
 
+import asyncio
 import sqlite3
 from types import SimpleNamespace
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import duckdb
 import pytest
+from typer.testing import CliRunner
 
-from hosts.composition.compose import load_installed_registry_once
-from hosts.composition.missing_event_store import MissingEventStoreCheck
+from hosts.cli.commands import app
+from hosts.composition.compose import compose, load_installed_registry_once
+from hosts.composition.missing_event_store import EventStoreRecorder, MissingEventStoreCheck
 from service_core.kernel.errors import StartupError
+from service_core.kernel.settings import Settings
 from service_core.testing.postgres_server import temporary_database
 from tests.analytics.deployment import NOW, run_deployment
 from tests.commerce.providers.webhook_client import WebhookClient
@@ -47,12 +52,82 @@ async def test_missing_event_store_is_refused_at_every_start(folder):
         pass
 
 
-async def test_missing_event_store_may_begin_again_with_a_new_queue(folder):
+def lose_event_store_and_queue(folder):
     for file in (*folder.glob("**/events.db*"), *folder.glob("**/spool.db*")):
         file.unlink()
+
+
+async def test_folder_that_lost_event_store_and_queue_is_refused_until_the_loss_is_accepted(folder):
+    lose_event_store_and_queue(folder)
+    for _ in range(2):
+        sentence = await start_error(folder)
+        assert "is missing: this deployment uses duckdb:///events.db?" in sentence
+        assert " since 2026-07-08. Restore it" in sentence
+        assert "`touchpoint accept-lost-events`" in sentence
+        assert not [*folder.glob("**/events.db")]
+    (folder / "touchpoint.toml").write_text("")
+    accepted = await asyncio.to_thread(run_command, "accept-lost-events", folder)
+    assert accepted.exit_code == 0
+    for _ in range(2):
+        async with run_deployment("duckdb", folder):
+            pass
+    lose_event_store_and_queue(folder)
+    assert "is missing" in await start_error(folder)
+
+
+async def test_missing_event_store_is_refused_by_commands_that_open_it(folder):
+    lose_event_store_and_queue(folder)
+    (folder / "touchpoint.toml").write_text("[storage]\nevents = 'duckdb:///events.db'\n")
+    for arguments in (["person", "export", "v1"], ["move", "--to", "duckdb:///other.db"]):
+        refused = await asyncio.to_thread(run_command, *arguments, folder)
+        assert (refused.exit_code, "is missing" in refused.stderr) == (2, True)
+        assert not [*folder.glob("**/*events.db"), *folder.glob("other.db")]
+
+
+def run_command(*arguments_and_folder):
+    *arguments, folder = arguments_and_folder
+    options = ["--config", str(folder / "touchpoint.toml")]
+    if "accept-lost-events" in arguments:
+        options.append("--yes")
+    return CliRunner().invoke(app, [*arguments, *options])
+
+
+async def test_event_store_without_events_of_the_deployment_is_refused_in_place_of_the_former(folder):
     async with run_deployment("duckdb", folder):
         pass
-    assert len([*folder.glob("**/events.db"), *folder.glob("**/spool.db")]) == 2
+    async with run_deployment("duckdb", folder / "other"):
+        pass
+    (empty,) = folder.glob("other/**/events.db")
+    ports = SimpleNamespace(events=open_events(f"duckdb:///{empty.relative_to(folder)}", folder))
+    async with run_deployment("duckdb", folder) as served:
+        recorder = EventStoreRecorder(
+            ports.events, served.service.ports.workspace, "duckdb:///b", lambda: NOW
+        )
+        await ports.events.start()
+        try:
+            with pytest.raises(StartupError, match="has no event of this deployment, which uses duckdb"):
+                await recorder.start()
+        finally:
+            await ports.events.aclose()
+        stores = served.service.ports
+        await EventStoreRecorder(stores.events, stores.workspace, "duckdb:///b", lambda: NOW).start()
+        assert (await stores.workspace.event_store_record.find_event_store()).location == "duckdb:///b"
+
+
+async def test_lost_postgresql_event_store_is_refused_with_a_new_queue(postgres_session, tmp_path):
+    with temporary_database(postgres_session) as url, temporary_database(postgres_session) as empty:
+        settings = {"storage": {"events": url, "workspace": "sqlite:///workspace.db"}}
+        async with compose(Settings.model_validate(settings), tmp_path):
+            pass
+        (tmp_path / "spool.db").unlink()
+        settings["storage"]["events"] = empty
+        with pytest.raises(
+            StartupError, match=r"storage\.events is missing: this deployment uses postgresql://"
+        ) as e:
+            async with compose(Settings.model_validate(settings), tmp_path):
+                pass
+        assert await open_events(empty, tmp_path).has_tables() is False
+        assert ":***@" in str(e.value) or urlsplit(url).password is None
 
 
 async def test_newer_event_store_is_refused(folder):
@@ -87,8 +162,13 @@ class Workspaces:
         return [SimpleNamespace(id=UUID(int=1))]
 
 
+class NothingRecorded:
+    async def find_event_store(self):
+        return None
+
+
 async def check_for_missing_tables(events):
-    workspace = SimpleNamespace(credentials=Workspaces())
+    workspace = SimpleNamespace(credentials=Workspaces(), event_store_record=NothingRecorded())
     await MissingEventStoreCheck(events, workspace, Ledger(), lambda: NOW).start()
 
 
