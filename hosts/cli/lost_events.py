@@ -1,4 +1,4 @@
-"""``touchpoint accept-lost-events``: a deployment begins without the events of a lost event store."""
+"""``touchpoint config accept-lost-events``: a deployment begins without the events of a lost event store."""
 
 import asyncio
 from pathlib import Path
@@ -15,9 +15,10 @@ def accept_lost_events(
     confirmed: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Accept that the event store is lost: the next start creates an empty one.
+    """Accept that the events are lost.
 
-    Without this command a start is refused when the event store is missing, because every number would be zero.
+    The next start then creates an empty event store. Without this command a start is refused when the event
+    store is missing, because every number would be zero.
     Nothing is deleted: an event store that is found again is used as before.
     """
     if not confirmed:

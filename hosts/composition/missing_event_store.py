@@ -12,7 +12,7 @@ from service_core.kernel.errors import StartupError
 
 _FIRST_HOUR: Final = datetime(2020, 1, 1, tzinfo=UTC)
 _REMEDY: Final = (
-    "Restore it from a backup or correct storage.events. If these events are lost, `touchpoint accept-lost-events` lets "
+    "Restore it from a backup or correct storage.events. If these events are lost, `touchpoint config accept-lost-events` lets "
     "the next start begin without them."
 )
 
@@ -110,7 +110,7 @@ class EventStoreRecorder:
             raise StartupError(
                 f"The event store of storage.events has no event of this deployment, which uses {known.location} since "
                 f"{known.since:%Y-%m-%d}. Move them with `touchpoint move events`, or correct storage.events. If these "
-                "events are lost, `touchpoint accept-lost-events` lets the next start begin without them."
+                "events are lost, `touchpoint config accept-lost-events` lets the next start begin without them."
             )
         since = known.since if known is not None and is_same else self._clock()
         if not is_same or has_events:

@@ -63,10 +63,10 @@ async def test_folder_that_lost_event_store_and_queue_is_refused_until_the_loss_
         sentence = await start_error(folder)
         assert "is missing: this deployment uses duckdb:///events.db?" in sentence
         assert " since 2026-07-08. Restore it" in sentence
-        assert "`touchpoint accept-lost-events`" in sentence
+        assert "`touchpoint config accept-lost-events`" in sentence
         assert not [*folder.glob("**/events.db")]
     (folder / "touchpoint.toml").write_text("")
-    accepted = await asyncio.to_thread(run_command, "accept-lost-events", folder)
+    accepted = await asyncio.to_thread(run_command, "config", "accept-lost-events", folder)
     assert accepted.exit_code == 0
     for _ in range(2):
         async with run_deployment("duckdb", folder):

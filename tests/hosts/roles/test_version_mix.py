@@ -1,6 +1,7 @@
 """Roles of two versions side by side, in the order of `docs/deployers/several-processes.md`.
 
-The earlier version is `earlier_version.EarlierIngest`, or a running process whose workspace store is migrated meanwhile.
+The earlier version is a process of an earlier commit where the checkout has it, `earlier_version.EarlierIngest`, or a
+running process whose workspace store is migrated meanwhile.
 """
 
 import asyncio
@@ -29,6 +30,7 @@ from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError
 from service_core.kernel.time_ranges import TimeRange
 from service_core.testing.queue.kit import NOON, WriteKeyClient, make_stored_event
+from tests.hosts.roles.earlier_tree import extract_earlier_tree
 from tests.hosts.roles.earlier_version import EarlierIngest
 
 GUARD_SECONDS = 100
@@ -113,6 +115,57 @@ async def test_earlier_and_new_ingest_share_a_queue_that_the_new_consumer_stores
         stored = (await ports.events.list_events(EventPageQuery(scope, limit=100))).events
     assert {event.event_id for event in stored} == {*old, "e-last", *(f"n{n}" for n in range(20))}
     assert {event.user_id for event in stored if event.event_id in old} == {"u1"}
+
+
+@pytest.mark.parametrize("queue", ["spool", "redis"])
+async def test_ingest_process_of_an_earlier_commit_shares_queue_and_stores_with_the_new_processes(
+    tmp_path, redis_url, queue
+):
+    earlier = extract_earlier_tree(tmp_path / "earlier")
+    file = tmp_path / "touchpoint.toml"
+    url = "spool:///spool.db" if queue == "spool" else f"{redis_url}/0?prefix={uuid4().hex}"
+    file.write_text(f'[ingest]\nqueue = "{url}"\n')
+    ports = open_ports(file)
+    async with start_adapters([ports.workspace, ports.queue]):
+        made = await create_workspace_with_keys(ports.workspace.credentials, datetime.now(UTC), name="Shop")
+    old, new = await asyncio.gather(
+        IngestProcess.start_and_wait_until_listening(file, listen="127.0.0.1:0", environment=earlier),
+        IngestProcess.start_and_wait_until_listening(file, listen="127.0.0.1:0"),
+    )
+
+    def send(process, *event_ids):
+        return [send_event(process.address, made.write_key.secret, id_)[1].get("error") for id_ in event_ids]
+
+    ids = {name: [f"{name}{number}" for number in range(10)] for name in ("old", "new")}
+    answers = await asyncio.gather(
+        asyncio.to_thread(send, old, *ids["old"]), asyncio.to_thread(send, new, *ids["new"])
+    )
+    assert answers == [[None] * 10] * 2
+    repeated = ["Duplicate event detected"]
+    assert (await asyncio.to_thread(send, old, "new0"), await asyncio.to_thread(send, new, "old0")) == (
+        repeated,
+        repeated,
+    )
+    ports = open_ports(file)
+    async with start_adapters([ports.queue]):
+        cut = await ports.queue.rewrite_waiting(
+            datetime.now(UTC) + timedelta(days=1), lambda arrival: arrival._replace(address=None)
+        )
+        assert cut == 20
+        assert await asyncio.to_thread(send, old, "late", "old1") == [None, *repeated]
+    (spec,) = build_process_specs(file, {Role.CONSUMER: 1}, {}, None)
+    consumer = await spec.start_and_wait_until_ready()
+    ports, now = open_ports(file), datetime.now(UTC)
+    async with start_adapters([ports.queue]):
+        async with asyncio.timeout(GUARD_SECONDS):
+            while (await ports.queue.state()).waiting_count:
+                await asyncio.sleep(0.1)
+        for process in (old, new, consumer):
+            assert await process.terminate_or_kill_after_timeout() == 0
+        rows = await ports.queue.ledger_rows(
+            made.workspace.id, now - timedelta(days=1), now + timedelta(days=1)
+        )
+    assert (sum(row.stored for row in rows), sum(row.duplicate for row in rows)) == (21, 3)
 
 
 async def test_redis_queue_of_both_versions_is_one_queue(redis_url):
