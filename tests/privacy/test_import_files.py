@@ -51,13 +51,14 @@ async def test_file_with_an_id_of_the_person_is_deleted_and_counted_in_the_certi
         ("ndjson", b'{"event":"x","visitor_id":"bob"}\n{"event":"x","a":[{"id":123456}]}\n', "123456"),
         ("ndjson", b'{"event":"x","visitor_id":"bob"}\nno event of ada@example.com\n', "ada@example.com"),
         ("ndjson", b'{"event":"x","visitor_id":"ad"}\n', "ad"),
+        ("ndjson", b"no JSON;u-1042;x\n", "u-1042"),
         (
             "access_log",
             gzip.compress(LOG.replace(b"/pricing", b"/a?u=ada%40example.com")),
             "ada%40example.com",
         ),
     ],
-    ids=["number", "skipped line", "short id", "compressed log"],
+    ids=["number", "skipped line", "short id", "cell of a line", "compressed log"],
 )
 async def test_lines_about_the_person_are_part_of_an_access_request(imports, kind, content, person):
     site = {"site": "https://shop.example"} if kind == "access_log" else {}
