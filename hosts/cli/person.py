@@ -125,7 +125,7 @@ async def _load_erasures(config: Path, public_id: str | None) -> "list[Erasure]"
 
 async def _collect_personal_data(config: Path, public_id: str | None, person: str) -> dict[str, object]:
     from hosts.cli.deployment import find_named_or_only_workspace, open_existing_deployment
-    from hosts.worker.imports import build_personal_import_files
+    from hosts.data_import.file_search import build_personal_import_files
     from service_core.privacy.access_request import AccessRequests
 
     async with open_existing_deployment(config, "queue", "events", "export_storage") as ports:

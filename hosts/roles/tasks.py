@@ -11,9 +11,10 @@ from hosts import monitoring
 from hosts.backup.tombstones import add_tombstone_beside_backups
 from hosts.composition.ports import Ports
 from hosts.composition.providers import build_delivery_worker_if_any_sender
+from hosts.data_import.file_search import build_personal_import_files
 from hosts.worker.consumer import build_ingest_pipeline, consume_queue_until_stopped
 from hosts.worker.exports import MAINTENANCE_SECONDS, maintain_exports
-from hosts.worker.imports import build_import_worker, build_personal_import_files, maintain_imports
+from hosts.worker.imports import build_import_worker, maintain_imports
 from hosts.worker.notifications import NOTIFICATION_SECONDS, build_notifications
 from hosts.worker.periodic import run_periodically_until_stopped
 from hosts.worker.postbacks import send_due_postbacks_until_stopped

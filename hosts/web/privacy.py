@@ -6,9 +6,9 @@ from typing import Final
 
 from quart import Response, request
 
+from hosts.data_import.file_search import build_personal_import_files
 from hosts.web.forms import parse_id_or_raise_not_found
 from hosts.web.page_context import Page, PageContext
-from hosts.worker.imports import build_personal_import_files
 from service_core.access.analytics_settings import validate_analytics_settings
 from service_core.access.members.models import Member
 from service_core.access.models import Workspace

@@ -1,11 +1,10 @@
 """Reads uploaded files for import jobs, with the readers of `touchpoint import`."""
 
 import asyncio
-import gzip
 import time
 import zlib
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -29,7 +28,6 @@ from service_core.ingestion.ports import EnqueueFailed, IngestQueue
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import StartupError
 from service_core.kernel.file_response import ByteStreamOpener
-from service_core.privacy.received_events import parse_body_or_text
 
 CHECKED_ENTRIES: Final = 1_000
 """Lines or rows that a check reads."""
@@ -41,10 +39,8 @@ RENEWAL_SECONDS: Final = 30.0
 SKIPPED_AT_ONCE: Final = 100_000
 """Durable entries that are read over before a worker renews its lease."""
 
-_MAX_SEARCHED_LINE: Final = 1_000_000
 _UNREADABLE: Final = (EOFError, OSError, zlib.error)
 _GZIP_MAGIC: Final = b"\x1f\x8b"
-_PARQUET_MAGIC: Final = b"PAR1"
 _SUFFIXES: Final[Mapping[ImportFormat, str]] = {
     ImportFormat.ACCESS_LOG: ".log",
     ImportFormat.CSV: ".csv",
@@ -112,13 +108,6 @@ class UploadedFiles:
             except EnqueueFailed:
                 raise ImportRefused("The queue takes no more events. Import the file again later.") from None
 
-    async def find_entries(
-        self, job: ImportJob, open_file: ByteStreamOpener, is_wanted: Callable[[Any], bool], limit: int
-    ) -> list[Any]:
-        """Returns the first entries that a function picks, of columns without a field and of skipped lines, too."""
-        async with _private_copy_renewing_lease(job, open_file, _keep_no_lease) as path:
-            return await asyncio.to_thread(_pick_entries, job, path, is_wanted, limit)
-
     def _iterate_entries_or_refuse(self, job: ImportJob, path: Path) -> Iterator[ImportEntry]:
         """Yields all entries of a file, mapped.
 
@@ -161,10 +150,6 @@ class UploadedFiles:
             "events": events[:SAMPLE_EVENTS],
             "counts": dict(Counter(map(outcome_without_import, checked))),
         }
-
-
-async def _keep_no_lease(_: ImportProgress) -> None:
-    """Saves nothing: no worker has claimed the job."""
 
 
 @asynccontextmanager
@@ -216,25 +201,6 @@ def _refuse_unreadable() -> Iterator[None]:
 def _skip_entries(entries: Iterable[ImportEntry], count: int) -> None:
     for _ in islice(entries, count):
         pass
-
-
-def _pick_entries(job: ImportJob, path: Path, is_wanted: Callable[[Any], bool], limit: int) -> list[Any]:
-    with _refuse_unreadable():
-        return list(islice(filter(is_wanted, _read_rows_or_lines(job, path)), limit))
-
-
-def _read_rows_or_lines(job: ImportJob, path: Path) -> Iterator[Any]:
-    """Yields all rows with all columns, or all lines, JSON values where they are; a long line comes in pieces."""
-    with path.open("rb") as file:
-        start = file.read(len(_PARQUET_MAGIC))
-    if start == _PARQUET_MAGIC:
-        path = path.rename(path.with_suffix(".parquet"))
-    if start == _PARQUET_MAGIC or job.format is ImportFormat.CSV:
-        yield from (entry.body for entry in read_event_file_by_suffix(path, ""))
-        return
-    with gzip.open(path) if start.startswith(_GZIP_MAGIC) else path.open("rb") as file:
-        while line := file.readline(_MAX_SEARCHED_LINE):
-            yield parse_body_or_text(line)
 
 
 def _map_file_columns(job: ImportJob, path: Path) -> ColumnMapping:

@@ -1,6 +1,6 @@
 """Builds the import worker of a deployment, and maintains its jobs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from hosts.composition.ports import Ports
@@ -8,7 +8,6 @@ from service_core.delivery.imports.import_worker import ImportWorker
 from service_core.delivery.imports.models import ImportJob
 from service_core.delivery.imports.ports import ImportFileReader, SaveProgress
 from service_core.kernel.file_response import ByteStreamOpener
-from service_core.privacy.import_files import PersonalImportFiles
 
 
 class _LazyUploadedFiles:
@@ -25,11 +24,6 @@ class _LazyUploadedFiles:
     async def import_file(self, job: ImportJob, open_file: ByteStreamOpener, save: SaveProgress) -> None:
         await self._reader().import_file(job, open_file, save)
 
-    async def find_entries(
-        self, job: ImportJob, open_file: ByteStreamOpener, is_wanted: Callable[[Any], bool], limit: int
-    ) -> list[Any]:
-        return await self._reader().find_entries(job, open_file, is_wanted, limit)
-
     def _reader(self) -> ImportFileReader:
         from hosts.worker.import_files import UploadedFiles  # noqa: PLC0415 - see above
 
@@ -44,16 +38,6 @@ class _LazyUploadedFiles:
 def build_import_worker(ports: Ports) -> ImportWorker:
     """Returns the import worker of a deployment."""
     return ImportWorker(ports.workspace.imports, ports.export_storage, _LazyUploadedFiles(ports), ports.clock)
-
-
-def build_personal_import_files(ports: Ports) -> PersonalImportFiles:
-    """Returns what searches uploaded files for a person."""
-    return PersonalImportFiles(
-        imports=ports.workspace.imports,
-        storage=ports.export_storage,
-        reader=_LazyUploadedFiles(ports),
-        clock=ports.clock,
-    )
 
 
 async def maintain_imports(importer: ImportWorker, ports: Ports) -> None:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from service_core.delivery.exports.ports import ExportStorage
 from service_core.delivery.imports.models import WORKER_STATES, ImportJob, ImportStatus
-from service_core.delivery.imports.ports import ImportFileReader, ImportRefused, Imports
+from service_core.delivery.imports.ports import ImportFileSearch, ImportRefused, Imports
 from service_core.kernel.clock import Clock
 from service_core.privacy.models import MIN_REPLACED_ID_LENGTH, PersonSubject
 
@@ -28,11 +28,11 @@ class PersonalImportFiles:
     """Finds and deletes what import jobs keep about a person: the uploaded file, its preview and its name."""
 
     def __init__(
-        self, *, imports: Imports, storage: ExportStorage, reader: ImportFileReader, clock: Clock
+        self, *, imports: Imports, storage: ExportStorage, search: ImportFileSearch, clock: Clock
     ) -> None:
         self._imports = imports
         self._storage = storage
-        self._reader = reader
+        self._file_search = search
         self._clock = clock
 
     async def latest_end_unless_running(self, workspace_id: UUID) -> datetime | None:
@@ -87,7 +87,7 @@ class PersonalImportFiles:
         if stored is None:
             return []
         try:
-            return await self._reader.find_entries(job, stored[1], _is_about(subject), limit)
+            return await self._file_search.find_entries(job, stored[1], _is_about(subject), limit)
         except ImportRefused:
             return None
 

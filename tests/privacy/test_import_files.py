@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from hosts.data_import.file_search import build_personal_import_files
 from hosts.roles.tasks import build_person_erasure
-from hosts.worker.imports import build_personal_import_files
 from service_core.delivery.imports.models import ImportStatus
 from service_core.privacy.access_request import AccessRequests
 from service_core.privacy.import_files import ImportChanged

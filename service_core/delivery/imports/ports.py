@@ -74,6 +74,10 @@ class ImportFileReader(Protocol):
             ImportRefused: the file cannot be read to its end.
         """
 
+
+class ImportFileSearch(Protocol):
+    """Searches an uploaded file."""
+
     async def find_entries(
         self, job: ImportJob, open_file: ByteStreamOpener, is_wanted: Callable[[Any], bool], limit: int
     ) -> list[Any]:
