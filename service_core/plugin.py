@@ -471,6 +471,7 @@ from service_core.ingestion.event_names import PAYMENT_FEE_EVENT as PAYMENT_FEE_
 from service_core.ingestion.event_names import PURCHASE_EVENTS as PURCHASE_EVENTS
 from service_core.ingestion.event_names import REFUND_EVENTS as REFUND_EVENTS
 from service_core.ingestion.event_names import RENEWAL_EVENTS as RENEWAL_EVENTS
+from service_core.ingestion.event_names import RENEWAL_PROPERTY as RENEWAL_PROPERTY
 from service_core.ingestion.event_names import SIGNUP_EVENTS as SIGNUP_EVENTS
 from service_core.ingestion.event_names import SUBSCRIPTION_EVENTS as SUBSCRIPTION_EVENTS
 from service_core.ingestion.event_names import TRIAL_EVENTS as TRIAL_EVENTS

@@ -10,9 +10,11 @@ from typing import TypeVar
 from service_core.plugin import (
     CHARGE,
     PAGE_VIEWS,
+    PURCHASE_EVENTS,
     REFUND,
     REFUND_EVENTS,
     RENEWAL_EVENTS,
+    RENEWAL_PROPERTY,
     TRACKED,
     ConversionSet,
     Event,
@@ -267,7 +269,7 @@ class WorkspaceEvents:
         for orders in self._orders_by_person.values():
             count = 0
             for position, order in enumerate(orders):
-                count += position == 0 or order.event_name not in RENEWAL_EVENTS
+                count += position == 0 or not self._is_renewal(order)
                 counts[order.seq] = count
         return counts
 
@@ -276,10 +278,24 @@ class WorkspaceEvents:
         """Time from the first order of a person to the next that is no renewal, by sequence number of the first."""
         times: dict[int, int] = {}
         for first, *later in self._orders_by_person.values():
-            second = next((order for order in later if order.event_name not in RENEWAL_EVENTS), None)
+            second = next((order for order in later if not self._is_renewal(order)), None)
             if second is not None:
                 times[first.seq] = (second.timestamp - first.timestamp) // timedelta.resolution
         return times
+
+    def _is_renewal(self, order: Event) -> bool:
+        return order.event_name in RENEWAL_EVENTS or order.order_id in self._renewal_order_ids
+
+    @cached_property
+    def _renewal_order_ids(self) -> set[str]:
+        """Ids of orders that a report calls a renewal."""
+        return {
+            event.order_id
+            for event in self.events
+            if event.event_name in PURCHASE_EVENTS
+            and event.order_id is not None
+            and event.event_data.get(RENEWAL_PROPERTY) is True
+        }
 
     @cached_property
     def _orders_by_person(self) -> Mapping[str, Sequence[Event]]:

@@ -11,11 +11,18 @@ from typing import Final
 from plugins.revenue_stripe.amounts import format_amount, to_minor_units
 from plugins.revenue_stripe.event import StripeEvent, referenced_id, subscription_details
 from plugins.revenue_stripe.line_items import sold_invoice_items_unless_truncated
-from service_core.plugin import MappedMessage, MessageFields, PaymentKind, SubscriptionPayment
+from service_core.plugin import (
+    RENEWAL_PROPERTY,
+    MappedMessage,
+    MessageFields,
+    PaymentKind,
+    SubscriptionPayment,
+)
 
 PURCHASE: Final = "purchase"
 REFUND: Final = "refund"
 _INVOICE_PREFIX: Final = "in_"
+_RENEWAL_REASON: Final = "subscription_cycle"
 _ZERO: Final = Decimal(0)
 
 
@@ -49,6 +56,7 @@ def map_paid_or_free_invoice(event: StripeEvent) -> MappedMessage:
         **order_ids(about, payment, about.required_text("id")),
         "subscription_id": subscription,
         "billing_reason": about.text("billing_reason"),
+        RENEWAL_PROPERTY: True if about.text("billing_reason") == _RENEWAL_REASON else None,
         "items": sold_invoice_items_unless_truncated(about, event.required_currency()) or None,
     }
     paid_amounts = _payments_if_of_subscription(

@@ -47,6 +47,9 @@ TRIAL_EVENTS: Final = frozenset({"start_trial", "trial_started"})
 RENEWAL_EVENTS: Final = frozenset({"subscription_renewed"})
 """Renewals of subscriptions."""
 
+RENEWAL_PROPERTY: Final = "is_renewal"
+"""Property that is true if a purchase renews a subscription; an order whose report has it is no repeat purchase."""
+
 TRIAL_CONVERSION_EVENTS: Final = frozenset({"trial_converted"})
 """First payments after a trial."""
 

@@ -11,10 +11,10 @@ from plugins.events_sql.attribution.attribution_credits import CreditRows, credi
 from plugins.events_sql.attribution.touches import first_touch_per_person
 from plugins.events_sql.reads.payment_products import ProductPartRows
 from plugins.events_sql.relations.charges_and_refunds import (
-    ORDER_COUNT_COLUMNS,
     PaymentRows,
     reads_payments_of_span_only,
 )
+from plugins.events_sql.relations.order_counts import ORDER_COUNT_COLUMNS
 from plugins.events_sql.relations.relation_rows import (
     EventRows,
     RelationRows,

@@ -11,13 +11,17 @@ import sqlalchemy as sa
 
 from plugins.events_sql.identity.identity_resolution import (
     join_person_id_text,
-    joined_to_person,
     persons_first_seen,
 )
 from plugins.events_sql.relations.currency_conversion import (
     CONVERTED_PREFIX,
     is_foreign,
     with_converted_amounts_and_missing_flag,
+)
+from plugins.events_sql.relations.order_counts import (
+    ORDER_COUNT_COLUMNS,
+    with_first_order_per_person_flag,
+    with_order_counts,
 )
 from plugins.events_sql.relations.order_deduplication import (
     ORDER_ID_COLUMNS,
@@ -46,7 +50,6 @@ from plugins.events_sql.relations.relation_rows import (
 )
 from plugins.events_sql.schema.row_mapping import to_naive_utc
 from plugins.events_sql.schema.tables import EVENTS
-from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import (
     END_WITH_REPEATS,
     START,
@@ -56,13 +59,12 @@ from plugins.events_sql.sql.compiled_sources import (
     compiled_source,
 )
 from plugins.events_sql.sql.conditions import Expression
-from plugins.events_sql.sql.event_kinds import charge_or_refund_kind, is_order_event, name_in
+from plugins.events_sql.sql.event_kinds import charge_or_refund_kind, is_order_event
 from service_core.plugin import (
     CHARGE,
     CHARGE_COLUMNS,
     CHARGE_COMPONENTS,
     ORDER_DEDUP_WINDOW,
-    RENEWAL_EVENTS,
     TRACKED,
     Column,
     ColumnOwner,
@@ -70,9 +72,6 @@ from service_core.plugin import (
     QueryScope,
     TimeRange,
 )
-
-ORDER_COUNT_COLUMNS: Final = ("orders_so_far", "microseconds_to_second_order")
-"""Columns that count the orders of a person."""
 
 RATE_INSTANT: Final = "rated_at"
 """When the money moved, for exchange rates: a refund uses the instant of its order."""
@@ -359,8 +358,8 @@ def _booked_payments_query(shape: _PaymentShape) -> sa.Select[Any]:
         return facts
     payments = facts.subquery("ledger")
     if shape.person_orders is _PersonOrders.FIRST:
-        return _with_first_order_per_person_flag(payments)
-    return _with_order_counts(payments)
+        return with_first_order_per_person_flag(payments)
+    return with_order_counts(payments)
 
 
 def _source_and_fee_column(
@@ -412,37 +411,3 @@ def _charge_component_columns(c: Any, fee: Expression) -> list[Expression]:
         )
         for name in CHARGE_COLUMNS
     ]
-
-
-def _with_first_order_per_person_flag(payments: sa.Subquery) -> sa.Select[Any]:
-    joined, number = joined_to_person(payments)
-    place = sa.func.row_number().over(
-        partition_by=(payments.c.is_order, number), order_by=(payments.c.timestamp, payments.c.seq)
-    )
-    first = sa.and_(payments.c.is_order, place == 1)
-    return sa.select(payments, first.label("first_order")).select_from(joined)
-
-
-def _with_order_counts(payments: sa.Subquery) -> sa.Select[Any]:
-    """Returns the payments with `ORDER_COUNT_COLUMNS` and ``first_order``. A renewal counts as first order only."""
-    joined, number = joined_to_person(payments)
-    by_time = (payments.c.timestamp, payments.c.seq)
-    place = sa.func.row_number().over(partition_by=(payments.c.is_order, number), order_by=by_time)
-    placed = (
-        sa.select(payments, number.label("buyer_no"), place.label("place")).select_from(joined).subquery()
-    )
-    c = placed.c
-    is_first, is_renewal = sa.and_(c.is_order, c.place == 1), name_in(c.event_name, RENEWAL_EVENTS)
-    is_counted = sa.and_(c.is_order, sa.or_(c.place == 1, sa.not_(is_renewal)))
-    one, zero = sa.literal_column("1", sa.BigInteger), sa.literal_column("0", sa.BigInteger)
-    counted_so_far = sa.func.sum(sa.case((is_counted, one), else_=zero)).over(
-        partition_by=c.buyer_no, order_by=(c.timestamp, c.seq), rows=(None, 0)
-    )
-    at = fn.EpochMicroseconds(c.timestamp)
-    second_at = sa.func.min(sa.case((sa.and_(is_counted, c.place > 1), at))).over(partition_by=c.buyer_no)
-    return sa.select(
-        *(c[column.name] for column in payments.c),
-        is_first.label("first_order"),
-        sa.case((c.is_order, sa.cast(counted_so_far, sa.BigInteger))).label("orders_so_far"),
-        sa.case((is_first, second_at - at)).label("microseconds_to_second_order"),
-    )

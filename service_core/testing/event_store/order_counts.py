@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from service_core.analytics.measures import FilterOperator, Predicate, Relation, count_distinct, sum_column
+from service_core.ingestion.event_names import RENEWAL_PROPERTY
 from service_core.testing.event_builder import EventBuilder, whole_utc_days
 from service_core.testing.event_store.kit import (
     EventStoreKit,
@@ -44,3 +45,25 @@ class OrderCounts(EventStoreKit):
             ), days
         elapsed = Predicate("timestamp", FilterOperator.LTE, datetime(2026, 3, 4, tzinfo=UTC))
         assert await measure_value_or_row(store, scope, FIRST_ORDERS.with_conditions(elapsed)) == 2
+
+    async def test_purchase_called_a_renewal_is_no_repeat_purchase(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """A provider reports a renewal as a purchase; one of the reports of the order names it."""
+        for day, visitor, order, is_renewal in (
+            ("03-02", "A1", "in_1", False), ("03-20", "A1", "in_2", True), ("03-21", "A1", "in_2", False),
+            ("03-03", "A2", "in_3", True), ("03-09", "A2", "in_4", False),
+        ):  # fmt: skip
+            properties = {RENEWAL_PROPERTY: True} if is_renewal else {}
+            builder.add_event(
+                "purchase",
+                at=f"2026-{day}",
+                visitor=visitor,
+                revenue=100,
+                order_id=order,
+                event_data=properties,
+            )
+        await store.append(builder.events)
+        scope = builder.query_scope(whole_utc_days("2026-03-01", "2026-03-31"))
+        assert await measure_by_columns(store, scope, CHARGES, "orders_so_far") == {1: 3, 2: 1}
+        assert await measure_value_or_row(store, scope, REPEAT_CUSTOMERS) == 1  # A2
