@@ -9,7 +9,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from service_core.access.models import Workspace
-from service_core.analytics.connections.models import Connection
+from service_core.analytics.connections.models import Connection, ProviderKind
 from service_core.analytics.connections.ports import Connections
 from service_core.analytics.connections.providers import InstalledProviders
 from service_core.analytics.measures import Aggregation, Operand, Relation
@@ -76,13 +76,21 @@ class SpendSource:
         states: dict[tuple[str, Operand], SourceState] = {
             ("platform", connection.provider): _connection_state(connection, now) for connection in measured
         }
-        if any(state.unavailable_reasons for state in states.values()):
-            return replace(_unavailable(now, UnavailableReason.SOURCE_ERROR), per_value=states)
         platforms = spending | {connection.provider for connection in measured}
+        unconnected = dict.fromkeys(
+            (
+                ("platform", id_)
+                for id_ in self.providers.ids_of_kind(ProviderKind.ADS)
+                if id_ not in platforms
+            ),
+            _unavailable(now, UnavailableReason.NO_AD_PLATFORM),
+        )
+        if any(state.unavailable_reasons for state in states.values()):
+            return replace(_unavailable(now, UnavailableReason.SOURCE_ERROR), per_value=states | unconnected)
         return SourceState(
             min(state.watermark for state in states.values()),
             multi_valued_dimensions=frozenset({"platform"} if len(platforms) > 1 else ()),
-            per_value=states,
+            per_value=states | unconnected,
         )
 
 
