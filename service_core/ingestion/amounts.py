@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from service_core.ingestion.text_cache import cache_by_text
-from service_core.kernel.money import ISO_4217_CODES, to_minor
+from service_core.kernel.money import ISO_4217_CODES, MAX_MINOR_UNITS, to_minor_or_none_if_out_of_range
 
 AMOUNT_FIELDS: Final = ("value", "revenue", "amount")
 
@@ -15,12 +15,6 @@ CHARGE_COMPONENTS: Final = ("discount", "tax", "shipping", "fee")
 
 ``revenue`` is after the discount, without tax and shipping, and before the fee.
 """
-
-MAX_MINOR_UNITS: Final = 2**53
-"""Larger amounts are ignored, so that sums stay far below 128 bits."""
-
-_AMOUNT_LIMIT: Final = 10**15
-"""Amounts in major units are below it, in any currency."""
 
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
 _CURRENCY: Final = re.compile(r"[A-Za-z]{3}")
@@ -54,8 +48,8 @@ def parse_first_amount_in_minor_units(
     for field in AMOUNT_FIELDS:
         if field in properties and (amount := _parse_decimal_number_or_text(properties[field])) is not None:
             currency = sent_currency or default_currency
-            minor = to_minor(amount, currency)
-            if abs(amount) < _AMOUNT_LIMIT and abs(minor) <= MAX_MINOR_UNITS:
+            minor = to_minor_or_none_if_out_of_range(amount, currency)
+            if minor is not None:
                 return minor, currency
     return None, sent_currency
 
@@ -75,10 +69,14 @@ def valid_charge_components_in_minor_units(
         for name in CHARGE_COMPONENTS
         if name in properties
     }
-    minor = {name: to_minor(amount, currency) for name, amount in amounts.items() if amount is not None}
+    minor = {
+        name: to_minor_or_none_if_out_of_range(amount, currency)
+        for name, amount in amounts.items()
+        if amount is not None
+    }
     lowest = {"fee": -MAX_MINOR_UNITS} if allows_returned_fee else {}
     return {
-        name: amount for name, amount in minor.items() if lowest.get(name, 0) <= amount <= MAX_MINOR_UNITS
+        name: amount for name, amount in minor.items() if amount is not None and amount >= lowest.get(name, 0)
     }
 
 

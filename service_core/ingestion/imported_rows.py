@@ -11,7 +11,7 @@ from types import MappingProxyType, UnionType
 from typing import Any, Final, get_args, get_origin
 
 from service_core.ingestion.models import COLUMNS, WIRE_COLUMNS
-from service_core.kernel.money import to_minor
+from service_core.kernel.money import to_minor_or_none_if_out_of_range
 
 IMPORTED_COLUMNS_HEADER: Final = "imported-columns"
 """Stored header of an imported event: JSON of its columns. No client can send it: the host keeps other headers only."""
@@ -69,6 +69,6 @@ def _integer(cell: Any) -> int | None:
 
 def _minor_units(amount: Any, currency: str | None) -> int | None:
     try:
-        return to_minor(Decimal(str(amount)), currency) if currency else None
+        return to_minor_or_none_if_out_of_range(Decimal(str(amount)), currency) if currency else None
     except InvalidOperation:
         return None

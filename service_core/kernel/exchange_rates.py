@@ -12,7 +12,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from service_core.kernel.bucket_series import buckets_covering
-from service_core.kernel.money import currency_decimals
+from service_core.kernel.money import MAX_MINOR_UNITS, currency_decimals
 from service_core.kernel.time_ranges import Buckets, BucketUnit, TimeRange
 from service_core.kernel.wall_clock import day_start, local_date
 
@@ -27,7 +27,7 @@ _MAX_DIGITS: Final = 8
 _MAX_DECIMALS: Final = 6
 """Limits above any published rate. They keep the fraction of two rates within 64 bits."""
 
-MAX_CONVERTED_MINOR: Final = 2**53
+MAX_CONVERTED_MINOR: Final = MAX_MINOR_UNITS
 """Largest converted amount in minor units; `convert_minor_amount_or_none` returns None above it."""
 
 

@@ -34,6 +34,13 @@ ISO_4217_CODES: Final = frozenset(
 """Currency codes that ISO 4217 lists, with those of currencies that ended since 2020."""
 
 
+AMOUNT_LIMIT: Final = 10**15
+"""Amounts in major units are below it, in every currency and from every source; others are ignored and counted."""
+
+MAX_MINOR_UNITS: Final = 10**18 - 1
+"""Largest amount in minor units, so that it fits 64 bits; only currencies of four decimals reach it below `AMOUNT_LIMIT`."""
+
+
 def currency_decimals(currency: str) -> int:
     """Returns the number of decimals of a currency: 0 for JPY, 2 for USD, 3 for KWD."""
     return _DECIMALS.get(currency, 2)
@@ -42,6 +49,14 @@ def currency_decimals(currency: str) -> int:
 def to_minor(amount: Decimal, currency: str) -> int:
     """Returns an amount in major units as integer minor units, rounded half-even."""
     return int(amount.scaleb(currency_decimals(currency)).to_integral_value(ROUND_HALF_EVEN))
+
+
+def to_minor_or_none_if_out_of_range(amount: Decimal, currency: str) -> int | None:
+    """Returns an amount in major units as integer minor units; None if it is too large to be recorded."""
+    if abs(amount) >= AMOUNT_LIMIT:
+        return None
+    minor = to_minor(amount, currency)
+    return minor if abs(minor) <= MAX_MINOR_UNITS else None
 
 
 def to_major(amount: int, currency: str) -> Decimal:

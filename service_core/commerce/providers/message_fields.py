@@ -9,7 +9,7 @@ from typing import Any, Final
 from service_core.ingestion.sanitize_json import replace_nul_and_surrogates
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_NUMBER_LIMIT: Final = 10**15
+_NUMBER_LIMIT: Final = 10**19
 """A number as large as this is none that a provider sends, and more than stores keep of minor units."""
 
 
@@ -62,7 +62,9 @@ class MessageFields:
         ]
 
     def number(self, name: str) -> Decimal | None:
-        """Returns a number as it was written; None if it is missing, not finite or 10**15 or more.
+        """Returns a number as it was written; None if it is missing, not finite or 10**19 or more.
+
+        An amount may be too large to be recorded; the consumer ignores it then, and counts it.
 
         JSON may have been read into binary fractions: the shortest text that reads as the same one
         is what was written, for every number of up to 15 digits.

@@ -226,8 +226,8 @@ class CurrencyConversion(EventStoreKit):
         self, store: Store, builder: EventBuilder
     ) -> None:
         """An amount whose conversion exceeds the largest amount counts as missing a rate."""
-        builder.add_event("purchase", at="2026-03-06", visitor="A1", revenue=2**53, currency="EUR")
-        builder.add_event("purchase", at="2026-03-06", visitor="A1", revenue=2**53 - 1, currency="JPY")
+        builder.add_event("purchase", at="2026-03-06", visitor="A1", revenue=10**17 - 1, currency="EUR")
+        builder.add_event("purchase", at="2026-03-06", visitor="A1", revenue=10**15 - 1, currency="JPY")
         await store.append(builder.events)
         scope = builder.query_scope(
             MARCH, rates=make_exchange_rates({"2026-03-06": {"USD": "999999.99", "JPY": "0.000001"}})

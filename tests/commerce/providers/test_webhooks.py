@@ -396,3 +396,24 @@ async def test_subscription_is_one_when_account_ids_change(webhook_client, works
         workspace_client, {**STARTED, "id": "evt_3", "type": "customer.subscription.updated"}
     )
     assert len(await webhook_client.subscriptions(workspace_client)) == 1
+
+
+async def test_amount_limit_is_the_same_for_messages_and_events_and_is_counted(
+    webhook_client, workspace_client
+):
+    largest = 10**17 - 1  # cents: one below 1e15 dollars
+    for number, amount in enumerate((largest, largest + 1)):
+        payment = PAYMENT | {"id": f"pi_{number}", "amount_received": amount, "currency": "usd"}
+        message = stripe_message("payment_intent.succeeded", payment, f"evt_{number}")
+        assert response_code(await webhook_client.stripe(workspace_client, message)) == ACCEPTED_RESPONSE
+        value = f"{amount // 100}.{amount % 100:02d}"
+        await webhook_client.track(
+            workspace_client, "purchase", {"value": value, "currency": "USD"}, user_id=f"u{number}"
+        )
+    events = await webhook_client.events(workspace_client)
+    kept = sorted(
+        (event["source"] == "stripe", event["revenue"]) for event in events if event["revenue"] is not None
+    )
+    assert kept == [(False, 1e15), (True, 1e15)]  # as JSON writes the nearest fraction
+    answer = await workspace_client.get("/ledger", start_date="2026-07-08", end_date="2026-07-08")
+    assert [row["ignored_by_reason"] for row in answer["rows"]] == [{"money_ignored": 1}] * 2
