@@ -1,4 +1,4 @@
-"""Limits on open connections: in total, and for each client address, so that one client cannot keep everybody else out."""
+"""Limits on open connections: in total, for each client address, so that one client cannot keep everybody else out, and in time."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from ipaddress import ip_address, ip_network
 from typing import Final
 
+from hosts.servers import TimeLimits
 from service_core.access.ip_prefixes import full_ipv4_or_ipv6_slash_64
 
 MAX_CONNECTIONS: Final = 10_000
@@ -33,6 +34,7 @@ class ConnectionLimits:
         per_address: most connections of one IPv4 address, or of one IPv6 network of 64 bits.
         unlimited_networks: addresses or networks without a limit per address, such as proxies, which carry the requests
             of many clients.
+        times: how long the parts of an exchange may take on a connection.
 
     Attributes:
         open_connections: how many are counted now.
@@ -43,8 +45,10 @@ class ConnectionLimits:
         total: int = MAX_CONNECTIONS,
         per_address: int = MAX_CONNECTIONS_PER_ADDRESS,
         unlimited_networks: Sequence[str] = LOOPBACK,
+        times: TimeLimits = TimeLimits(),  # noqa: B008 - it cannot be changed
     ) -> None:
         self.total: Final = total
+        self.times: Final = times
         self._per_address = per_address
         self._unlimited_networks = tuple(map(ip_network, unlimited_networks))
         self.open_connections = 0

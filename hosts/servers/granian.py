@@ -1,8 +1,4 @@
-"""Granian: a server in Rust for busy hosts without a proxy. Its embedded form runs in this event loop.
-
-Told to stop, it closes every connection without a request. So the kernel keeps those that have sent nothing
-yet, and they wait for the next process.
-"""
+"""Granian: a server in Rust, behind a relay that checks requests. Its embedded form runs in this event loop."""
 
 import asyncio
 import socket
@@ -14,10 +10,12 @@ from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
 from hosts.asgi import App, Message, Receive, Scope, Send
-from hosts.servers import BACKLOG, DRAIN_TIMEOUT_SECONDS, IDLE_TIMEOUT_SECONDS
+from hosts.servers import BACKLOG, DRAIN_TIMEOUT_SECONDS
+from hosts.servers.checking_relay import CheckingRelay
 from hosts.servers.connection_limits import ConnectionLimits
 
-_HTTP_SETTINGS: Final = HTTP1Settings(header_read_timeout=IDLE_TIMEOUT_SECONDS * 1_000)
+_NEVER_MS: Final = 2**31
+"""The relay has its own limits on time."""
 
 
 class _ServerOnSocket(Server):
@@ -31,7 +29,7 @@ class _ServerOnSocket(Server):
             websockets=False,
             backlog=BACKLOG,
             backpressure=max_connections,  # left to itself granian takes 128, too few with slow clients
-            http1_settings=_HTTP_SETTINGS,
+            http1_settings=HTTP1Settings(header_read_timeout=_NEVER_MS),
             log_enabled=False,
         )
         self._listener = listener
@@ -49,17 +47,18 @@ async def serve(
     *,
     http2: bool = False,
 ) -> None:
-    """Serves until ``shutdown`` is set, then drains. It has no limit per address."""
-    if hasattr(socket, "TCP_DEFER_ACCEPT"):
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, IDLE_TIMEOUT_SECONDS)
-    server = _ServerOnSocket(_release_request_after_response(app), listener, limits.total, http2=http2)
-    serving = asyncio.create_task(server.serve())
-    stopping = asyncio.create_task(shutdown.wait())
-    await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    cast(Any, server).stop()
-    async with asyncio.timeout(DRAIN_TIMEOUT_SECONDS):
-        await serving
+    """Serves until ``shutdown`` is set, then drains. Connections above a limit are answered 503."""
+    with socket.create_server(("127.0.0.1", 0), backlog=BACKLOG) as inner:
+        relay = CheckingRelay(listener, inner.getsockname()[:2], limits, http2=http2)
+        served = _release_request_after_response(relay.serve_relayed(app))
+        server = _ServerOnSocket(served, inner, limits.total, http2=http2)
+        serving = asyncio.create_task(server.serve())
+        relaying = asyncio.create_task(relay.relay_until(shutdown))
+        await asyncio.wait({serving, relaying}, return_when=asyncio.FIRST_COMPLETED)
+        cast(Any, server).stop()
+        async with asyncio.timeout(DRAIN_TIMEOUT_SECONDS):
+            await serving
+        await relaying
 
 
 def _release_request_after_response(app: App) -> App:

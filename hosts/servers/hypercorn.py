@@ -17,9 +17,10 @@ from hypercorn.asyncio.worker_context import WorkerContext
 from hypercorn.config import Config
 
 from hosts.asgi import App, Message, Receive, Scope, Send
-from hosts.servers import BACKLOG, DRAIN_TIMEOUT_SECONDS, IDLE_TIMEOUT_SECONDS, LINGER_SECONDS
+from hosts.servers import BACKLOG, DRAIN_TIMEOUT_SECONDS, LINGER_SECONDS
 from hosts.servers.connection_limits import TOO_MANY_CONNECTIONS, ConnectionLimits
 from hosts.servers.joined_writes import JoinedWrites
+from hosts.servers.request_deadline import RequestDeadline
 from hosts.servers.strict_http11 import ConnectionProtocol
 
 _MAX_REQUESTS_PER_CONNECTION: Final = 1_000_000
@@ -38,7 +39,11 @@ async def serve(
     http2: bool = False,
 ) -> None:
     """Serves until ``shutdown`` is set, then drains."""
-    config, context, loop = _build_hypercorn_config(), WorkerContext(None), asyncio.get_running_loop()
+    config, context, loop = (
+        _build_hypercorn_config(limits.times.idle),
+        WorkerContext(None),
+        asyncio.get_running_loop(),
+    )
     wrapped = ASGIWrapper(cast(Any, _close_connections_after_shutdown(app, shutdown)))
     connections: set[asyncio.Task[Any]] = set()
 
@@ -51,10 +56,13 @@ async def serve(
             if not is_accepted:
                 await _answer_too_many_connections(reader, writer)
                 return
-            joined = cast(asyncio.StreamWriter, JoinedWrites(writer))
-            connection = _Connection(wrapped, loop, config, context, {}, reader, joined)
-            connection.http2 = http2
-            await connection
+            joined = JoinedWrites(writer, limits.times.answer)
+            connection = _Connection(wrapped, loop, config, context, {}, reader, cast(Any, joined))
+            connection.http2, connection.request_seconds = http2, limits.times.request
+            try:
+                await connection
+            finally:
+                joined.cancel_deadline()
 
     server = await asyncio.start_server(serve_connection, sock=listener, backlog=BACKLOG)
     await shutdown.wait()
@@ -83,13 +91,23 @@ async def _discard_input(reader: asyncio.StreamReader) -> None:
 
 
 class _Connection(TCPServer):
-    """A connection that ends with its client, and not after an idle timeout."""
+    """A connection that ends with its client, and not after an idle timeout.
+
+    Attributes:
+        http2: whether cleartext HTTP/2 is allowed.
+        request_seconds: how long a whole request may take to arrive.
+    """
 
     http2 = False
+    request_seconds = 0.0
 
     async def _read_data(self) -> None:
-        self.protocol = cast(Any, ConnectionProtocol(self.protocol, http2=self.http2))
-        await super()._read_data()
+        deadline = RequestDeadline(self.writer.transport, self.request_seconds)
+        self.protocol = cast(Any, ConnectionProtocol(self.protocol, deadline, http2=self.http2))
+        try:
+            await super()._read_data()
+        finally:
+            deadline.stop()
         await self.idle_task.stop()
 
     async def _close(self) -> None:
@@ -104,9 +122,9 @@ class _Connection(TCPServer):
         await super()._close()
 
 
-def _build_hypercorn_config() -> Config:
+def _build_hypercorn_config(idle_seconds: float) -> Config:
     config = Config()
-    config.keep_alive_timeout = IDLE_TIMEOUT_SECONDS
+    config.keep_alive_timeout = idle_seconds
     config.keep_alive_max_requests = _MAX_REQUESTS_PER_CONNECTION
     config.include_server_header = False
     config.errorlog = _log

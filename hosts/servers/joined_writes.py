@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any, Final
 
+from hosts.servers.answer_deadline import AnswerDeadline
+
 _HEAD_START: Final = b"HTTP/1."
 _HEAD_END: Final = b"\r\n\r\n"
 
@@ -15,10 +17,12 @@ class JoinedWrites:
 
     Args:
         target: what is written to; it also answers everything else.
+        answer_seconds: how long the client may take to read an answer; afterwards the connection is aborted.
     """
 
-    def __init__(self, target: Any) -> None:
+    def __init__(self, target: Any, answer_seconds: float) -> None:
         self._target = target
+        self._deadline = AnswerDeadline(getattr(target, "transport", target), answer_seconds)
         self._held = b""
 
     def __getattr__(self, name: str) -> Any:
@@ -26,12 +30,14 @@ class JoinedWrites:
 
     def write(self, data: bytes) -> None:
         """Writes data behind a held head, or holds it when it is a head."""
+        if data.startswith(_HEAD_START):
+            self._deadline.start_answer()
         joined, self._held = self._held + data, b""
         if joined.startswith(_HEAD_START) and joined.endswith(_HEAD_END):
             self._held = joined
             asyncio.get_running_loop().call_soon(self._write_held)
         else:
-            self._target.write(joined)
+            self._write_and_watch(joined)
 
     def writelines(self, list_of_data: Iterable[bytes]) -> None:
         """Writes several pieces as one, behind a held head."""
@@ -47,7 +53,15 @@ class JoinedWrites:
         self._write_held()
         self._target.close()
 
+    def cancel_deadline(self) -> None:
+        """Forgets the connection, which has ended."""
+        self._deadline.cancel()
+
     def _write_held(self) -> None:
         if self._held:
             held, self._held = self._held, b""
-            self._target.write(held)
+            self._write_and_watch(held)
+
+    def _write_and_watch(self, data: bytes) -> None:
+        self._target.write(data)
+        self._deadline.watch_unsent_bytes()

@@ -5,7 +5,7 @@ continues the one before, a length that is said twice. A proxy in front may read
 """
 
 import re
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import h11
 from h2.events import StreamReset
@@ -15,6 +15,8 @@ from hypercorn.protocol.h2 import H2Protocol
 from hypercorn.protocol.h11 import H2CProtocolRequiredError, H2ProtocolAssumedError, H11Protocol
 
 from hosts.request_smuggling import header_error_response
+from hosts.servers.request_deadline import RequestDeadline
+from hosts.upload_paths import is_upload
 
 MAX_RESET_STREAMS: Final = 200
 """Streams of one HTTP/2 connection that its client may reset. Each costs a request; a browser resets a few."""
@@ -37,10 +39,19 @@ class StrictHttp11(H11Protocol):
 
     http2 = False
     refused = False
+    _is_upload = False
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         vars(self.connection)["_receive_buffer"] = _StrictReceiveBuffer()
+
+    @property
+    def is_request_incomplete(self) -> bool:
+        """Whether a part of a request has come, and not its end; False for an upload, which may take any time."""
+        connection = cast(h11.Connection, self.connection)
+        if connection.their_state is h11.SEND_BODY:
+            return not self._is_upload
+        return connection.their_state is h11.IDLE and bool(connection.trailing_data[0])
 
     async def _check_protocol(self, event: h11.Request) -> None:
         if self.http2:
@@ -51,7 +62,10 @@ class StrictHttp11(H11Protocol):
             await self._send_error_response(400)
             await self.send(Closed())
         else:
-            await super()._create_stream(_with_origin_form_target(request))
+            request = _with_origin_form_target(request)
+            path = request.target.partition(b"?")[0].decode("latin-1")
+            self._is_upload = is_upload({"method": request.method.decode(), "path": path})
+            await super()._create_stream(request)
 
     async def _send_error_response(self, status_code: int) -> None:
         self.refused = True
@@ -85,10 +99,12 @@ class ConnectionProtocol:
 
     Args:
         wrapper: hypercorn's own, which knows the connection.
+        deadline: of a request; HTTP/2 leaves it to the application.
         http2: whether cleartext HTTP/2 is allowed.
     """
 
-    def __init__(self, wrapper: Any, *, http2: bool) -> None:
+    def __init__(self, wrapper: Any, deadline: RequestDeadline, *, http2: bool) -> None:
+        self._deadline = deadline
         self._arguments = (
             wrapper.app,
             wrapper.config,
@@ -121,6 +137,10 @@ class ConnectionProtocol:
             await self._continue_with_http2(preface.data)
         except H2CProtocolRequiredError as upgrade:
             await self._continue_with_http2(upgrade.data, upgrade.headers, upgrade.settings)
+        if isinstance(self._protocol, StrictHttp11) and self._protocol.is_request_incomplete:
+            self._deadline.start_unless_started()
+        else:
+            self._deadline.stop()
 
     async def _continue_with_http2(self, data: bytes, *upgraded_request: Any) -> None:
         self._protocol = LimitedHttp2(*self._arguments)

@@ -16,9 +16,7 @@ from hosts.request_smuggling import header_error_response
 from hosts.servers import (
     BACKLOG,
     DRAIN_TIMEOUT_SECONDS,
-    IDLE_TIMEOUT_SECONDS,
     LINGER_SECONDS,
-    REQUEST_TIMEOUT_SECONDS,
 )
 from hosts.servers.connection_limits import TOO_MANY_CONNECTIONS, ConnectionLimits
 from hosts.servers.joined_writes import JoinedWrites
@@ -47,12 +45,12 @@ class _ConnectionWithTimeouts(HttpToolsProtocol):
         self._refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as its parent
-        super().connection_made(cast(Any, JoinedWrites(transport)))
+        super().connection_made(cast(Any, JoinedWrites(transport, self._limits.times.answer)))
         peer = self.client[0] if self.client else None
         if not self._counted.enter_context(self._limits.count_if_below_limits(peer)):
             self._send_and_close(TOO_MANY_CONNECTIONS)
             return
-        self._late = self.loop.call_later(IDLE_TIMEOUT_SECONDS, self._close_if_idle)
+        self._late = self.loop.call_later(self._limits.times.idle, self._close_if_idle)
         if self._ended.is_set():
             self.shutdown()
 
@@ -68,7 +66,7 @@ class _ConnectionWithTimeouts(HttpToolsProtocol):
         if self._header_bytes > _MAX_HEADER_BYTES:
             self._refuse(431)
         elif self._late is None:
-            self._late = self.loop.call_later(IDLE_TIMEOUT_SECONDS, self._close_if_idle)
+            self._late = self.loop.call_later(self._limits.times.idle, self._close_if_idle)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -128,6 +126,7 @@ class _ConnectionWithTimeouts(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._counted.close()
+        cast(Any, self.transport).cancel_deadline()
         self._cancel_header_timeout()
         self._cancel_request_timeout()
         super().connection_lost(exc)
@@ -141,7 +140,7 @@ class _ConnectionWithTimeouts(HttpToolsProtocol):
             self._late = None
 
     def _start_request_timeout(self) -> None:
-        self._overdue = self.loop.call_later(REQUEST_TIMEOUT_SECONDS, self.transport.close)
+        self._overdue = self.loop.call_later(self._limits.times.request, self.transport.close)
 
     def _cancel_request_timeout(self) -> None:
         if self._overdue is not None:
@@ -182,7 +181,7 @@ async def serve(
         proxy_headers=False,
         server_header=False,
         backlog=BACKLOG,
-        timeout_keep_alive=IDLE_TIMEOUT_SECONDS,
+        timeout_keep_alive=limits.times.idle,  # type: ignore[arg-type] # a test takes parts of a second
         timeout_graceful_shutdown=DRAIN_TIMEOUT_SECONDS,
     )
     server = _ServerWithoutSignals(config)

@@ -143,8 +143,7 @@ class HttpSettings(SettingsSection):
         description="ASGI server of the API: hypercorn, uvicorn or granian. All of them close a connection that is silent for 10 "
         "seconds between requests or within a header, and give a whole request 30 seconds to arrive, except the upload "
         "of an import, which may take as long as its link works. An answer, such "
-        "as a long export to a slow client, has no time limit. The parser of granian accepts header lines that end "
-        "with a line feed alone, and answers errors of headers without a body: use it behind a proxy.",
+        "as a long export to a slow client, has an hour to be read. granian runs behind a relay that checks requests.",
     )
     ingest_server: AsgiServer = Field(
         "uvicorn",
@@ -154,19 +153,18 @@ class HttpSettings(SettingsSection):
     cleartext_http2: bool = Field(
         False,
         description="Whether clients, such as a proxy, may speak HTTP/2 without TLS; hypercorn and granian can. A "
-        "connection on which the client resets 200 streams is closed.",
+        "connection on which the client resets many streams (200 on hypercorn) is closed.",
     )
     max_connections: int = Field(
         10_000,
         ge=1,
-        description="Most open connections of each process that serves; above it hypercorn and uvicorn answer 503, and "
-        "granian waits.",
+        description="Most open connections of each process that serves; above it the answer is 503.",
     )
     max_connections_per_address: int = Field(
         1_000,
         ge=1,
         description="Most open connections of one IPv4 address, or one IPv6 network of 64 bits, to each process; above it "
-        "hypercorn and uvicorn answer 503. Loopback addresses and `ingest.trusted_proxies` have no limit of their own.",
+        "the answer is 503. Loopback addresses and `ingest.trusted_proxies` have no limit of their own.",
     )
     root_url: PublicUrl = Field(
         "",

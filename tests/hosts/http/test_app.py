@@ -13,8 +13,10 @@ from h2.connection import H2Connection
 from quart import Blueprint, request
 
 from hosts.http.app import create_api_app
+from hosts.servers import TimeLimits
+from hosts.servers.connection_limits import ConnectionLimits
 from service_core.api.http_messages import ApiResponse
-from tests.hosts.http.conftest import GUARD_SECONDS, run_server
+from tests.hosts.http.conftest import GUARD_SECONDS, SERVERS, run_server
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -161,18 +163,10 @@ MALFORMED = {
     "too large": GET + b"x-a: " + b"a" * 300_000 + b"\r\n\r\n",
     "broken chunk": POST + b"transfer-encoding: chunked\r\n\r\nzz\r\n",
 }
-SEEN_BY_GRANIAN_ALONE = (
-    MALFORMED.keys()
-    - {"websocket", "tunnel", "broken chunk"}
-    - {name for name in MALFORMED if "host" in name}
-)
-"""Its parser answers these without a body, or accepts them; the reference of ``http.server`` says so."""
 
 
 @pytest.mark.parametrize("name", MALFORMED)
 async def test_header_error_is_json_and_closes_connection(served, echo, name):
-    if served.server == "granian" and name in SEEN_BY_GRANIAN_ALONE:
-        pytest.skip("granian answers it, and its answers cannot be changed")
     answer = await served.send_bytes(MALFORMED[name])
     header, _, body = answer.partition(b"\r\n\r\n")
     assert header.split()[1] == (b"431" if name == "too large" else b"400")
@@ -223,12 +217,13 @@ async def test_cleartext_http2_when_enabled(echo, server):
     assert answer[3:4] == b"\4"  # a frame of settings
 
 
-async def test_flood_of_reset_streams_closes_connection(echo):
+@pytest.mark.parametrize("server", ["hypercorn", "granian"])
+async def test_flood_of_reset_streams_closes_connection(echo, server):
     client = H2Connection()
     client.initiate_connection()
     header = [(":method", "GET"), (":path", "/x"), (":scheme", "http"), (":authority", "x")]
     async with (
-        run_server(create_api_app(echo), "hypercorn", cleartext_http2=True) as live,
+        run_server(create_api_app(echo), server, cleartext_http2=True) as live,
         asyncio.timeout(GUARD_SECONDS),
     ):
         reader, writer = await asyncio.open_connection("127.0.0.1", live.port)
@@ -245,21 +240,13 @@ async def test_flood_of_reset_streams_closes_connection(echo):
     assert len(echo.requests) < 1_000
 
 
-READ_IN_ONE_WAY = {
-    ("granian", "length and chunked"): "it drops the length, reads chunks and closes the connection",
-    ("granian", "chunked and length"): "it drops the length, reads chunks and closes the connection",
-}
-"""What a server settles before the guard can see it, and why nothing can follow such a request."""
-
-
 @pytest.mark.parametrize("name", AMBIGUOUS)
 async def test_ambiguous_request_is_refused_and_closes_the_connection(served, echo, name):
     answer = await served.send_bytes(AMBIGUOUS[name] + FOLLOWING_REQUEST)
     assert answer.count(b"HTTP/1.1 ") <= 1
     assert "/smuggled" not in [request.path for request in echo.requests]
-    if (served.server, name) not in READ_IN_ONE_WAY:
-        assert not answer or answer.split()[1] in (b"400", b"501"), answer
-        assert echo.requests == []
+    assert not answer or answer.split()[1] in (b"400", b"501"), answer
+    assert echo.requests == []
 
 
 @pytest.mark.parametrize(
@@ -296,10 +283,13 @@ async def read_refusal(port):
             await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize("server", ["hypercorn", "uvicorn"])
-async def test_keep_alive_connection_stays_open_when_idle(echo, server, monkeypatch):
-    monkeypatch.setattr(f"hosts.servers.{server}.IDLE_TIMEOUT_SECONDS", 10 * GUARD_SECONDS)
-    async with run_server(create_api_app(echo), server) as live, asyncio.timeout(GUARD_SECONDS):
+@pytest.mark.parametrize("server", SERVERS)
+async def test_keep_alive_connection_stays_open_when_idle(echo, server):
+    limits = ConnectionLimits(times=TimeLimits(idle=10 * GUARD_SECONDS))
+    async with (
+        run_server(create_api_app(echo), server, limits=limits) as live,
+        asyncio.timeout(GUARD_SECONDS),
+    ):
         reader, writer = await asyncio.open_connection("127.0.0.1", live.port)
         writer.write_eof()
         assert await reader.read() == b""

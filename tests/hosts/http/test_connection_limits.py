@@ -77,7 +77,7 @@ async def test_400_dripping_connections_do_not_stop_the_api(echo, server):
         assert (await ask_from(live.port, "127.0.0.1"))[0] == 200
 
 
-@pytest.mark.parametrize("server", ["hypercorn", "uvicorn"])
+@pytest.mark.parametrize("server", SERVERS)
 async def test_400_dripping_connections_do_not_stop_the_ingest_host(tmp_path, server):
     async with (
         open_webhook_client(tmp_path) as webhook_client,
@@ -87,7 +87,7 @@ async def test_400_dripping_connections_do_not_stop_the_ingest_host(tmp_path, se
         assert await ask_from(live.port, "127.0.0.1") == (404, {"error": "Not found"})
 
 
-@pytest.mark.parametrize("server", ["hypercorn", "uvicorn"])
+@pytest.mark.parametrize("server", SERVERS)
 async def test_connections_of_one_address_above_its_limit_are_answered_503(echo, server):
     limits = ConnectionLimits(per_address=50, unlimited_networks=())
     async with run_server(create_api_app(echo), server, limits=limits) as live:
@@ -102,7 +102,7 @@ async def test_connections_of_one_address_above_its_limit_are_answered_503(echo,
                 await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize("server", ["hypercorn", "uvicorn"])
+@pytest.mark.parametrize("server", SERVERS)
 async def test_connections_above_the_total_are_answered_503(echo, server):
     limits = ConnectionLimits(total=20)
     async with run_server(create_api_app(echo), server, limits=limits) as live:

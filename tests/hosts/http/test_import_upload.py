@@ -6,6 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from hosts.http.app import create_api_app
+from hosts.servers import TimeLimits
+from hosts.servers.connection_limits import ConnectionLimits
 from hosts.upload_paths import is_upload
 from service_core.delivery.imports.models import ImportStatus
 from service_core.kernel.errors import Forbidden
@@ -13,6 +15,7 @@ from service_core.kernel.ids import new_id
 from tests.hosts.http.conftest import GUARD_SECONDS, SERVERS, run_server
 
 LIMIT_SECONDS = 0.2
+SHORT = ConnectionLimits(times=TimeLimits(request=LIMIT_SECONDS))
 
 
 class CollectedUploads:
@@ -34,10 +37,9 @@ class CollectedUploads:
 @pytest.mark.parametrize("server", SERVERS)
 async def test_slow_upload_is_taken_beyond_the_time_of_other_bodies(echo, server, monkeypatch):
     monkeypatch.setattr("hosts.http.app.BODY_TIMEOUT_SECONDS", LIMIT_SECONDS)
-    monkeypatch.setattr("hosts.servers.uvicorn.REQUEST_TIMEOUT_SECONDS", LIMIT_SECONDS)
     uploads = CollectedUploads()
     async with (
-        run_server(create_api_app(echo, uploads=uploads), server) as live,
+        run_server(create_api_app(echo, uploads=uploads), server, limits=SHORT) as live,
         asyncio.timeout(GUARD_SECONDS),
     ):
         reader, writer = await asyncio.open_connection("127.0.0.1", live.port)
@@ -76,10 +78,9 @@ def test_only_uploads_have_no_time_limit(method, path, takes_files):
     assert is_upload({"method": method, "path": path}) is takes_files
 
 
-async def test_rest_of_an_upload_that_was_answered_has_the_time_of_other_bodies(echo, monkeypatch):
-    monkeypatch.setattr("hosts.servers.uvicorn.REQUEST_TIMEOUT_SECONDS", LIMIT_SECONDS)
+async def test_rest_of_an_upload_that_was_answered_has_the_time_of_other_bodies(echo):
     async with (
-        run_server(create_api_app(echo, uploads=CollectedUploads()), "uvicorn") as live,
+        run_server(create_api_app(echo, uploads=CollectedUploads()), "uvicorn", limits=SHORT) as live,
         asyncio.timeout(GUARD_SECONDS),
     ):
         reader, writer = await asyncio.open_connection("127.0.0.1", live.port)

@@ -30,13 +30,16 @@ class RecordedTransport:
     def close(self):
         self.calls.append("close")
 
+    def get_write_buffer_size(self):
+        return 0
+
     def is_closing(self):
         return "close" in self.calls
 
 
 async def test_head_is_written_with_the_body_that_follows_at_once():
     transport = RecordedTransport()
-    joined = JoinedWrites(transport)
+    joined = JoinedWrites(transport, 60)
     joined.write(HEAD)
     joined.write(b"ok")
     joined.write(b"more")
@@ -47,7 +50,7 @@ async def test_head_is_written_with_the_body_that_follows_at_once():
 
 async def test_head_without_a_body_is_written_when_the_loop_goes_on():
     transport = RecordedTransport()
-    joined = JoinedWrites(transport)
+    joined = JoinedWrites(transport, 60)
     joined.write(HEAD)
     assert transport.calls == []
     await asyncio.sleep(0)
@@ -57,7 +60,7 @@ async def test_head_without_a_body_is_written_when_the_loop_goes_on():
 
 async def test_pieces_written_together_follow_a_held_head():
     transport = RecordedTransport()
-    joined = JoinedWrites(transport)
+    joined = JoinedWrites(transport, 60)
     joined.write(HEAD)
     joined.writelines([b"o", b"k"])
     assert transport.calls == [HEAD + b"ok"]
@@ -66,7 +69,7 @@ async def test_pieces_written_together_follow_a_held_head():
 @pytest.mark.parametrize(("end", "said"), [("close", "close"), ("write_eof", "eof")])
 async def test_held_head_is_written_before_the_end(end, said):
     transport = RecordedTransport()
-    joined = JoinedWrites(transport)
+    joined = JoinedWrites(transport, 60)
     joined.write(HEAD)
     getattr(joined, end)()
     assert transport.calls == [HEAD, said]
