@@ -370,6 +370,7 @@ from service_core.commerce.providers.app_stores.events import (
 )
 from service_core.commerce.providers.app_stores.models import AppStoreNotification as AppStoreNotification
 from service_core.commerce.providers.app_stores.models import NotificationKind as NotificationKind
+from service_core.commerce.providers.map_message import import_entry_of_message as import_entry_of_message
 from service_core.commerce.providers.message_fields import MessageFields as MessageFields
 from service_core.commerce.providers.models import MappedMessage as MappedMessage
 from service_core.commerce.providers.models import PolledMessage as PolledMessage
@@ -460,6 +461,8 @@ from service_core.extensions.plugin_info import API_VERSION as API_VERSION
 from service_core.extensions.plugin_info import PluginData as PluginData
 from service_core.extensions.plugin_info import PluginInfo as PluginInfo
 from service_core.extensions.workspace_store import WorkspaceStore as WorkspaceStore
+from service_core.ingestion.access_log import LoggedRequest as LoggedRequest
+from service_core.ingestion.access_log import parse_logged_request as parse_logged_request
 from service_core.ingestion.amounts import CHARGE_COMPONENTS as CHARGE_COMPONENTS
 from service_core.ingestion.campaign import campaign_values_of_url as campaign_values_of_url
 from service_core.ingestion.event_names import ADD_TO_CART_EVENTS as ADD_TO_CART_EVENTS

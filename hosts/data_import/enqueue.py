@@ -16,7 +16,13 @@ from service_core.delivery.imports.models import ImportMark
 from service_core.ingestion.event_time import REPLACED, replace_or_clamp_event_time
 from service_core.ingestion.import_sources.models import ImportEntry
 from service_core.ingestion.import_sources.reconciliation import SheetDays, add_to_sheet
-from service_core.ingestion.models import IMPORT_PROPERTY, IngestEndpoint, ReceivedEvent, RejectionReason
+from service_core.ingestion.models import (
+    IMPORT_PROPERTY,
+    PROVIDER_HEADER,
+    IngestEndpoint,
+    ReceivedEvent,
+    RejectionReason,
+)
 from service_core.ingestion.ports import EnqueueResult, IngestQueue
 from service_core.ingestion.validation import ValidatedEvent, validate_name_and_identity
 from service_core.kernel.clock import Clock
@@ -113,10 +119,11 @@ class EventImporter:
         event_id = validated.event_id or entry.event_id
         if event_id is not None and self._mark is not None:
             event_id = self._mark.event_id(event_id)
+        is_of_provider = PROVIDER_HEADER in entry.headers
         return ReceivedEvent(
             workspace_id=self._key.workspace_id,
-            key_id=self._key.id,
-            channel=IngestEndpoint.TRACK,
+            key_id=self._key.workspace_id if is_of_provider else self._key.id,
+            channel=IngestEndpoint.WEBHOOK if is_of_provider else IngestEndpoint.TRACK,
             event_id=event_id or str(new_id()),
             claimed=event_id is not None,
             received_at=self._clock(),

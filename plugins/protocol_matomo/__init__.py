@@ -2,11 +2,18 @@
 
 from collections.abc import Iterable
 
+from plugins.protocol_matomo.history import MatomoHistory
 from plugins.protocol_matomo.protocol import MatomoProtocol
-from service_core.plugin import IngestProtocol, hook
+from service_core.plugin import ImportSource, IngestProtocol, hook
 
 
 @hook
 def ingest_protocols() -> Iterable[IngestProtocol]:
     """The protocol of Matomo."""
     return (MatomoProtocol(),)
+
+
+@hook
+def import_sources() -> Iterable[ImportSource]:
+    """The history of the product."""
+    return (MatomoHistory(),)

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 from plugins.revenue_shopify.adapter import Shopify
-from service_core.plugin import Operation, RevenueProvider, cost_import_operations, hook
+from plugins.revenue_shopify.history import ShopifyHistory
+from service_core.plugin import ImportSource, Operation, RevenueProvider, cost_import_operations, hook
 
 
 @hook
@@ -16,3 +17,9 @@ def revenue_providers() -> Iterable[RevenueProvider]:
 def operations() -> Iterable[Operation]:
     """Returns the endpoints that import item costs."""
     return cost_import_operations("shopify")
+
+
+@hook
+def import_sources() -> Iterable[ImportSource]:
+    """The history of Shopify."""
+    return (ShopifyHistory(),)

@@ -5,7 +5,7 @@ from typing import Final
 
 from service_core.plugin import to_minor
 
-_DECIMALS: Final = {
+DECIMALS: Final = {
     code: decimals
     for decimals, codes in (
         (0, "BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF"),
@@ -13,12 +13,12 @@ _DECIMALS: Final = {
     )
     for code in codes.split()
 }
-"""Hundredths elsewhere: also of ISK and UGX, which have none themselves."""
+"""Digits after the point by currency; two elsewhere: also of ISK and UGX, which have none themselves."""
 
 
 def to_major_units(amount: Decimal, currency: str) -> Decimal:
     """Stripe's units -> major units, exactly."""
-    return amount.scaleb(-_DECIMALS.get(currency, 2))
+    return amount.scaleb(-DECIMALS.get(currency, 2))
 
 
 def format_amount(amount: Decimal, currency: str) -> str:

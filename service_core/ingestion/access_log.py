@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from service_core.ingestion.campaign import URL_CAMPAIGN_PARAMETERS
 from service_core.ingestion.lru_cache import LruCache
@@ -61,6 +61,31 @@ class LoggedPageView:
     client_ip: str
 
 
+class LoggedRequest(NamedTuple):
+    """A line of an access log; ``referrer`` and ``user_agent`` are None where the log has none."""
+
+    client_ip: str
+    at: datetime
+    method: str
+    target: str
+    status: int
+    referrer: str | None
+    user_agent: str | None
+
+
+def parse_logged_request(line: str) -> LoggedRequest | None:
+    """Returns the request of a line in common or combined log format; None for any other line."""
+    match = _LINE.match(line)
+    timestamp = _parse_log_timestamp_as_utc(match[2]) if match else None
+    if match is None or timestamp is None:
+        return None
+    address, _, request, status, referrer, agent = match.groups()
+    method, _, target = request.partition(" ")
+    target = target.rpartition(" HTTP/")[0] or target
+    known = (None if text in {None, "-", ""} else text for text in (referrer, agent))
+    return LoggedRequest(address, timestamp, method, target, int(status), *known)
+
+
 class AccessLogParser:
     """Parses the lines of one access log, in order.
 
@@ -74,23 +99,19 @@ class AccessLogParser:
 
     def parse_line(self, line: str) -> LoggedPageView | LineSkipReason:
         """Returns the page view of a line, or the reason why it is skipped."""
-        match = _LINE.match(line)
-        timestamp = _parse_log_timestamp_as_utc(match[2]) if match else None
-        if match is None or timestamp is None:
+        request = parse_logged_request(line)
+        if request is None:
             return LineSkipReason.MALFORMED
-        address, _, request, status, referrer, agent = match.groups()
-        method, _, target = request.partition(" ")
-        target = target.rpartition(" HTTP/")[0] or target
-        if skipped := _line_skip_reason(method, target, int(status)):
+        if skipped := _line_skip_reason(request.method, request.target, request.status):
             return skipped
         event_id = self._count_line_and_derive_event_id(line.strip())
-        agent = agent if agent and agent != "-" else None
+        agent, address = request.user_agent, request.client_ip
         body = {
             "event": "pageview",
             "event_id": event_id,
             "anonymous_id": "log_" + _sha256_hex(f"{address}|{agent}")[:16],
-            "timestamp": timestamp.isoformat(),
-            "properties": self._url_campaign_and_referrer_properties(target, referrer),
+            "timestamp": request.at.isoformat(),
+            "properties": self._url_campaign_and_referrer_properties(request.target, request.referrer),
             "context": {"library": "access_log", "version": "1"} | ({"userAgent": agent} if agent else {}),
         }
         return LoggedPageView(body, event_id, BROWSER_USER_AGENT, address)
@@ -105,7 +126,7 @@ class AccessLogParser:
             if name in URL_CAMPAIGN_PARAMETERS
         }
         properties["url"] = url
-        if referrer and referrer != "-":
+        if referrer:
             properties["referrer"] = referrer
         return properties
 

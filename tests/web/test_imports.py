@@ -13,6 +13,7 @@ from service_core.access.models import CredentialKind
 from service_core.delivery.imports.models import ImportProgress
 from service_core.delivery.imports.upload import ImportUploads
 from tests.fixtures.standard_shop import visible_words
+from tests.plugins.test_import_sources import POSTHOG
 
 CSV = b"event,time,customer,Plan,Notes\nsignup,2026-03-01T10:00:00Z,u1,pro,a\nsignup,2026-03-01T11:00:00Z,,free,b\n"
 
@@ -150,3 +151,19 @@ async def test_import_of_another_workspace_is_not_found(pages):
     stranger, other = await pages.shop.open_empty_workspace()
     assert (await stranger.get(f"{other}/imports/{path.rpartition('/')[2]}")).status == 404
     assert (await stranger.get(f"{other}/imports/nonsense")).status == 404
+
+
+async def test_history_of_another_tool_is_imported_reconciled_and_removed(pages):
+    assert "PostHog: Events of a batch export" in visible_words(await pages.ann.get(pages.list))
+    path = await pages.create("source:posthog", name="Old events")
+    await pages.upload(path, POSTHOG)
+    await pages.work()
+    await pages.ann.send(path, f"{path}/start")
+    await pages.work()
+    words = visible_words(await pages.ann.get(path))
+    assert "2026-07-01 1 1 None 2026-07-02 2 1 Rows without any user or visitor ID: 1" in words
+    asked = await pages.ann.send(path, f"{path}/remove")
+    assert "This removes 0 events for good." in visible_words(asked)  # nothing is stored yet
+    assert (await pages.job(path)).status == "completed"
+    assert (await pages.ann.send(path, f"{path}/remove", confirmed="yes")).location == path
+    assert "Removing its events" in visible_words(await pages.ann.get(path))

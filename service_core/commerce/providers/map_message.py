@@ -3,7 +3,7 @@
 import hashlib
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from traceback import format_tb
 from typing import Any, Final
@@ -13,6 +13,7 @@ from service_core.commerce.providers.models import MappedMessage, WebhookDeliver
 from service_core.commerce.providers.ports import RevenueProvider
 from service_core.commerce.providers.visitor_id import find_visitor_id_at_any_depth
 from service_core.ingestion.event_ids import is_placeholder_id
+from service_core.ingestion.import_sources.models import ImportEntry
 from service_core.ingestion.models import (
     PROVIDER_HEADER,
     STOREFRONT_HEADER,
@@ -159,6 +160,20 @@ def unmapped_delivery_headers(
 
 def _provider_headers(provider: RevenueProvider) -> dict[str, str]:
     return {PROVIDER_HEADER: provider.id} | ({STOREFRONT_HEADER: "1"} if provider.info.is_storefront else {})
+
+
+def import_entry_of_message(
+    provider: RevenueProvider, messages: Sequence[MappedMessage], byte_count: int
+) -> ImportEntry:
+    """Returns the entry of a row of a provider's history; its events are those of the messages, one at least.
+
+    Facts of subscriptions are not part of it.
+    """
+    bodies = [
+        {**_track_event_body(provider.id, message), "event_id": f"{provider.id}_{message.message_id}"}
+        for message in messages
+    ]
+    return ImportEntry(bodies[0], headers=_provider_headers(provider), byte_count=byte_count, further_bodies=tuple(bodies[1:]))
 
 
 def stored_delivery(arrival: ReceivedEvent) -> WebhookDelivery:
