@@ -57,6 +57,7 @@ def _map_object(about: _Objects, byte_count: int) -> ImportEntry:
     """Returns the entry of an object of the API: its events, or why it becomes none."""
     day = _day(about.get("created"))
     kind = str(about.get("object"))
+    messages: tuple[_Objects, ...]
     if kind in {"event", BALANCE_TRANSACTION}:
         messages = (about,)
     elif kind not in _MESSAGES_BY_OBJECT:

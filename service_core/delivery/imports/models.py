@@ -30,7 +30,7 @@ MAX_ATTEMPTS: Final = 3
 TIMED_OUT: Final = "timed out"
 INTERNAL_ERROR: Final = "internal error"
 FILE_MISSING: Final = "the uploaded file is missing"
-MAX_LISTED: Final = 10_000
+MAX_LISTED: Final = 1_000
 """Imports of a workspace that are searched for one of the same file."""
 
 ACCEPTED: Final = "queued"

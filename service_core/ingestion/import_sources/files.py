@@ -27,8 +27,8 @@ _UTF8_MARK: Final = b"\xef\xbb\xbf"
 _SEPARATORS: Final = (",", ";", "\t")
 _SNIFFED_BYTES: Final = 4096
 
-ReadParquet = Callable[[Path], Iterator[Mapping[str, Any]]]
-"""Yields the rows of a Parquet file; raises StartupError for a file that cannot be read as one."""
+ReadParquet = Callable[[Path], Iterator[tuple[Mapping[str, Any], int]]]
+"""Yields the rows of a Parquet file with their share of its bytes; raises StartupError for a file that is none."""
 
 
 class FileLine(NamedTuple):
@@ -47,7 +47,7 @@ class FileRow(NamedTuple):
     byte_count: int
 
 
-def _no_parquet(path: Path) -> Iterator[Mapping[str, Any]]:
+def _no_parquet(path: Path) -> Iterator[tuple[Mapping[str, Any], int]]:
     raise StartupError(f"{path.name} is a Parquet file, which cannot be read here.")
 
 
@@ -82,7 +82,7 @@ class ImportFile:
         with self._open_unpacked() as file:
             start = cast("Any", file).peek(_SNIFFED_BYTES)[:_SNIFFED_BYTES]
         if start.startswith(_PARQUET):
-            yield from (FileRow(row, None, 0) for row in self.read_parquet(self.path))
+            yield from (FileRow(row, None, byte_count) for row, byte_count in self.read_parquet(self.path))
         elif start.removeprefix(_UTF8_MARK).lstrip()[:1] in {b"{", b"["}:
             yield from map(_parse_json_line, self.lines())
         else:
