@@ -92,7 +92,7 @@ def _map_row(row: Mapping[str, Any], byte_count: int) -> ImportEntry:
         "screen": row.get("screen"),
         "language": row.get("language"),
     }
-    body = dict(map_event({"type": "event", "payload": drop_none(payload)}, None).body)
+    body = dict(map_event({"type": "event", "payload": drop_none(payload)}, None, None).body)
     body["anonymous_id"] = row.get("session_id")
     body["event_id"] = row.get("event_id")
     body["properties"] = {

@@ -173,7 +173,12 @@ def import_entry_of_message(
         {**_track_event_body(provider.id, message), "event_id": f"{provider.id}_{message.message_id}"}
         for message in messages
     ]
-    return ImportEntry(bodies[0], headers=_provider_headers(provider), byte_count=byte_count, further_bodies=tuple(bodies[1:]))
+    return ImportEntry(
+        bodies[0],
+        headers=_provider_headers(provider),
+        byte_count=byte_count,
+        further_bodies=tuple(bodies[1:]),
+    )
 
 
 def stored_delivery(arrival: ReceivedEvent) -> WebhookDelivery:
