@@ -112,6 +112,9 @@ _CAMPAIGN_PARAMETERS: Final = {
     },
     **{f"{start}_{name}": "utm_term" for start in ("mtm", "pk") for name in ("kwd", "keyword")},
 }
+_KNOWN: Final = frozenset({*_READ, *_TRANSPORT, *_CAMPAIGN_PARAMETERS})
+_UNSET: Final = "undefined"
+"""What clients in JavaScript send for a parameter without a value."""
 _ITEM_FIELDS: Final = ("sku", "name", "category", "price", "quantity")
 _CART_GOAL: Final = "0"
 _HEARTBEAT: Final = "heartbeat"
@@ -125,6 +128,7 @@ def map_request(fields: Mapping[str, str], *, has_token: bool, key: str | None) 
         has_token: whether a token proves that a server sends it: only then its address of the visitor counts.
         key: the key that it names for itself.
     """
+    fields = {name: value for name, value in fields.items() if value != _UNSET}
     name, own = _name_and_properties(fields)
     url = fields.get("url")
     known: dict[str, Any] = {
@@ -135,11 +139,7 @@ def map_request(fields: Mapping[str, str], *, has_token: bool, key: str | None) 
         "custom_variables": _json_or_none(fields.get("cvar") or fields.get("_cvar")),
         **{field: value for field, value in fields.items() if _DIMENSION.fullmatch(field)},
     }
-    unread = [
-        field
-        for field in fields
-        if field not in _READ and field not in _TRANSPORT and not _DIMENSION.fullmatch(field)
-    ]
+    unread = [field for field in fields if field not in _KNOWN and not _DIMENSION.fullmatch(field)]
     unread += ["cip"] if "cip" in fields and not has_token else []
     body = {
         "event": name,
@@ -225,14 +225,14 @@ def _parse_items(text: str | None) -> list[dict[str, Any]] | None:
 
 
 def _campaign(fields: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the campaign of the URL, by its own parameters and by those of the product, or that of the visit."""
+    """Returns the campaign of the URL, by its own parameters and by those of the product, or that of request or visit."""
     campaign = drop_none({"utm_campaign": fields.get("_rcn"), "utm_term": fields.get("_rck")})
     url = fields.get("url", "")
     try:
         query = parse_qsl(urlsplit(url).query, errors="replace", max_num_fields=200)
     except ValueError:
         query = []
-    for name, value in query:
+    for name, value in (*fields.items(), *query):
         if name in _CAMPAIGN_PARAMETERS:
             campaign[_CAMPAIGN_PARAMETERS[name]] = value
     return {**campaign, **campaign_values_of_url(url)}

@@ -13,11 +13,20 @@ const all = {
   Platform, Dimensions,
   AppState: { currentState: "active", addEventListener: () => listener },
   Linking: { getInitialURL: async () => null, addEventListener: () => listener },
-  NativeModules: { SettingsManager: { settings: locale } },
+  NativeModules: {
+    SettingsManager: { settings: locale },
+    AnalyticsReactNative: {
+      getContextInfo: async () => ({
+        appName: "Shop", appVersion: "2.3.0", buildNumber: "45", bundleId: "com.example.shop", locale: "en-GB", networkType: "wifi",
+        osName: "iOS", osVersion: "18.2", screenHeight: 852, screenWidth: 393, timezone: "UTC", manufacturer: "Apple", model: "iPhone17,3",
+        deviceName: "iPhone", deviceId: "unit-1", deviceType: "ios",
+      }),
+    },
+  },
   NativeEventEmitter: class { addListener() { return listener; } },
   TurboModuleRegistry: { get: () => null, getEnforcing: () => null },
   StyleSheet: { create: (styles) => styles, absoluteFill: {} },
-  Keyboard: {}, Animated: {}, PanResponder: {}, UIManager: {}, I18nManager: {},
+  PixelRatio: { get: () => 3 }, Keyboard: {}, Animated: {}, PanResponder: {}, UIManager: {}, I18nManager: {},
   View: "View", Text: "Text", Modal: "Modal", Pressable: "Pressable",
   requireNativeModule: () => { throw new Error("not an Expo application"); },
 
