@@ -112,7 +112,7 @@ _CAMPAIGN_PARAMETERS: Final = {
     },
     **{f"{start}_{name}": "utm_term" for start in ("mtm", "pk") for name in ("kwd", "keyword")},
 }
-_KNOWN: Final = frozenset({*_READ, *_TRANSPORT, *_CAMPAIGN_PARAMETERS})
+_KNOWN_PARAMETERS: Final = frozenset({*_READ, *_TRANSPORT, *_CAMPAIGN_PARAMETERS})
 _UNSET: Final = "undefined"
 """What clients in JavaScript send for a parameter without a value."""
 _ITEM_FIELDS: Final = ("sku", "name", "category", "price", "quantity")
@@ -139,7 +139,7 @@ def map_request(fields: Mapping[str, str], *, has_token: bool, key: str | None) 
         "custom_variables": _json_or_none(fields.get("cvar") or fields.get("_cvar")),
         **{field: value for field, value in fields.items() if _DIMENSION.fullmatch(field)},
     }
-    unread = [field for field in fields if field not in _KNOWN and not _DIMENSION.fullmatch(field)]
+    unread = [field for field in fields if field not in _KNOWN_PARAMETERS and not _DIMENSION.fullmatch(field)]
     unread += ["cip"] if "cip" in fields and not has_token else []
     body = {
         "event": name,

@@ -35,11 +35,11 @@ _TRANSPORT_FIELDS: Final = frozenset(
 _READ_CONTEXT: Final = frozenset(
     {
         *("app", "device", "os", "screen", "locale", "library", "userAgent", "ip", "page", "campaign"),
-        *("sessionId", "traits"),
+        *("sessionId", "traits", "consent"),
     }
 )
 _TRANSPORT_CONTEXT: Final = frozenset(
-    {"active", "channel", "userAgentData", "timezone", "network", "sessionStart"}
+    {"active", "channel", "userAgentData", "timezone", "network", "sessionStart", "instanceId"}
 )
 _KNOWN_FIELDS: Final = _READ_FIELDS | _TRANSPORT_FIELDS
 _KNOWN_CONTEXT: Final = _READ_CONTEXT | _TRANSPORT_CONTEXT
@@ -123,7 +123,7 @@ def _order_total(call: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, A
 
 
 def _map_context(context: Mapping[str, Any]) -> dict[str, Any]:
-    known = ("app", "device", "os", "screen", "locale", "library", "userAgent")
+    known = ("app", "device", "os", "screen", "locale", "library", "userAgent", "consent")
     return {name: context[name] for name in known if name in context} | drop_none(
         {"session_id": context.get("sessionId")}
     )

@@ -23,6 +23,11 @@ MAX_EVENTS: Final = 1_000
 """Events of one request: as many as a sender may send in a second."""
 
 _MAX_FORM_FIELDS: Final = 1_000
+_UNCOUNTED_JSON_BYTES: Final = 256_000
+"""Bytes of JSON that may hold any number of values: as many as one event may have."""
+_MAX_JSON_CONTAINERS: Final = 200_000
+_MAX_JSON_VALUES: Final = 500_000
+"""With more, parsing a body of a few megabytes takes a hundred megabytes of memory, before its sender is known."""
 
 DecodeJson = Callable[[bytes], Any]
 """JSON bytes -> value; raises ValueError for anything else."""
@@ -153,10 +158,12 @@ class ProtocolRequest:
         """Returns the value of JSON bytes.
 
         Raises:
-            UnreadableRequest: the text is empty or no JSON.
+            UnreadableRequest: the text is empty or no JSON, or a long one holds very many values.
         """
         if not text or text.isspace():
             raise UnreadableRequest(RejectionReason.NO_BODY)
+        if len(text) > _UNCOUNTED_JSON_BYTES and _has_very_many_values(text):
+            raise UnreadableRequest(RejectionReason.TOO_LARGE)
         try:
             return self.decode_json(text)
         except (ValueError, RecursionError) as fault:
@@ -238,6 +245,13 @@ class ProtocolResponse:
     status: int
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def _has_very_many_values(text: bytes) -> bool:
+    """Returns whether JSON holds more values than its size in memory allows, by its punctuation; those in texts count, too."""
+    if text.count(b"{") + text.count(b"[") > _MAX_JSON_CONTAINERS:
+        return True
+    return text.count(b",") > _MAX_JSON_VALUES
 
 
 def parse_form(text: str) -> Mapping[str, str]:

@@ -17,9 +17,13 @@ from plugins.protocol_segment.protocol import SegmentProtocol
 from plugins.protocol_snowplow.protocol import SnowplowProtocol
 from plugins.protocol_umami.protocol import UmamiProtocol
 from service_core.ingestion.models import RejectionReason
-from service_core.ingestion.protocols.models import MAX_EVENTS
+from service_core.ingestion.protocols.models import MAX_EVENTS, ProtocolRequest, UnreadableRequest
 from service_core.testing.ingest_protocol import WRITE_KEY, ProtocolClient, RecordedRequest
+from service_core.testing.ingestion_stubs import NOON
+from tests.hosts.ingest.protocol_host import deployment, host
 from tests.hosts.ingest.recorded_snowplow import CONTEXTS
+
+__all__ = ["deployment", "host"]
 
 SECRET_URL = "https://shop.example/reset?token=s3cret"
 MANY = [{}] * (MAX_EVENTS + 1)
@@ -139,6 +143,31 @@ async def test_revenue_of_a_person_is_no_amount():
     call = {"type": "identify", "payload": {"website": WRITE_KEY, "id": "u", "data": {"revenue": 5}}}
     (event,) = await offered_bodies(UmamiProtocol(), "/api/send", call)
     assert event["properties"] == {"traits": {"revenue": 5}}
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_segment_consent_of_the_context_removes_click_ids(host):
+    consent = {"categoryPreferences": {"Advertising": False, "Analytics": True}}
+    call = {"event": "a", "userId": "u", "context": {"consent": consent}, "properties": {"gclid": "g"}}
+    body = json.dumps({**call, "writeKey": host.write_key}).encode()
+    assert (await host.send(RecordedRequest("/v1/track", body)))[0] == 200
+    (event,) = await host.events()
+    assert (event["gclid"], event["event_data"]["consent"]) == (None, "denied")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b'{"batch":[' + b"{}," * 200_001 + b"{}]}", b"[" + b"1," * 500_001 + b"1]", b"[" * 300_000],
+    ids=["objects", "numbers", "depth"],
+)
+async def test_body_of_very_many_values_is_not_parsed(body):
+    def fail(_text):
+        raise AssertionError("parsed")
+
+    request = ProtocolRequest("POST", "/batch/", "", {}, body, NOON, fail)
+    with pytest.raises(UnreadableRequest) as raised:
+        PostHogProtocol().find_key(request)
+    assert raised.value.reason is RejectionReason.TOO_LARGE
 
 
 async def test_names_of_unread_fields_are_storable_text():
