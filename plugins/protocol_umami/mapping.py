@@ -33,7 +33,7 @@ _READ_FIELDS: Final = frozenset(
 )
 
 
-def map_event(call: Mapping[str, Any], website: str | None, origin: str | None) -> ProtocolEvent:
+def map_event(call: Mapping[str, Any], website: str | None, origin: str | None = None) -> ProtocolEvent:
     """Returns the event of one call; an event without a name is a page view.
 
     Args:
