@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from hosts.composition.bindings import Bindings, build_resource_types
 from hosts.composition.client_metadata_fetcher import HttpsClientMetadataFetcher
-from hosts.composition.ports import Ports
+from hosts.composition.ports import PORTS, Ports
 from hosts.composition.providers import build_ad_sync, build_pollable_provider_sync
 from hosts.disk_probe import build_disk_probes
 from service_core.access.key_authentication import KeyAuthenticator
@@ -48,6 +48,7 @@ from service_core.api.readiness import (
     build_queue_age_and_ledger_probe,
     build_store_probe_with_newest_event,
     build_stored_version_probe,
+    with_write_check,
 )
 from service_core.changes.batched_writes import WriteRoutes
 from service_core.changes.change_executor import ChangeExecutor
@@ -224,10 +225,18 @@ def _bind_workspace_components(bindings: Bindings, ports: Ports, sleep: Sleep) -
 
 def _build_readiness_probes(ports: Ports) -> tuple[Probe, ...]:
     return (
-        build_store_probe_with_newest_event(ports.events, ports.workspace.credentials),
+        with_write_check(
+            build_store_probe_with_newest_event(ports.events, ports.workspace.credentials),
+            ports.events,
+            PORTS["events"].setting,
+        ),
         build_queue_age_and_ledger_probe(ports.queue, ports.workspace.credentials, ports.clock),
         build_limiter_probe_by_consuming(ports.limits),
-        build_change_version_probe(ports.workspace.credentials),
+        with_write_check(
+            build_change_version_probe(ports.workspace.credentials),
+            ports.workspace,
+            PORTS["workspace"].setting,
+        ),
         build_stored_version_probe((ports.events, ports.workspace, ports.queue)),
         *build_disk_probes(ports.database_folders),
     )

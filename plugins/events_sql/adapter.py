@@ -157,6 +157,16 @@ class SqlEventStore(EventDeletion):
             await self._engine.run_read_within_time_budget(lambda runner: runner.fetch_rows(query))
         )
 
+    async def takes_writes(self) -> bool:
+        """Returns whether the open engine takes writes, as far as it says so itself."""
+        query = self.backend.read_only_query
+        if not query:
+            return True
+        ((is_read_only,),) = await self._engine.run_read_within_time_budget(
+            lambda runner: runner.execute_text(query, {})
+        )
+        return not is_read_only
+
     async def has_tables(self) -> bool:
         """Returns whether the engine has the tables of a store already; True for a store in memory.
 

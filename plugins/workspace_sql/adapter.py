@@ -67,6 +67,10 @@ class SqlWorkspaceStore(WorkspaceStore):
         """Checks that the open database has a schema that this version knows."""
         await self.database.check_stored_version()
 
+    async def takes_writes(self) -> bool:
+        """Returns whether the open database takes writes; True for a file, whose folder is tried."""
+        return await self.database.takes_writes()
+
     async def aclose(self) -> None:
         """Closes the database."""
         await self.database.aclose()

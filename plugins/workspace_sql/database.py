@@ -79,6 +79,10 @@ class Database(ABC):
         async with self.read() as connection:
             await connection.run_sync(require_known_schema_version)
 
+    async def takes_writes(self) -> bool:
+        """Returns whether the open database takes writes, as far as it says so itself."""
+        return True
+
     @abstractmethod
     async def has_tables(self) -> bool:
         """Returns whether the database has a schema of Touchpoint, of any version; creates nothing.

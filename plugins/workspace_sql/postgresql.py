@@ -20,6 +20,9 @@ from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection, AsyncEngin
 from plugins.workspace_sql.write_locks import KeyedLocks, LockKey, sorted_lock_ids
 from service_core.plugin import RequestInProgress, StartupError
 
+_READ_ONLY_SERVER: Final = sa.text(
+    "SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean"
+)
 _COUNTED: Final = sa.select(CHANGE_COUNTER.c.value)
 _VERSION_TABLE_NAME: Final = sa.select(sa.cast(sa.func.to_regclass("alembic_version"), sa.Text))
 _READING: Final[dict[str, Any]] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
@@ -72,6 +75,11 @@ class PostgresDatabase(Database):
         """Returns whether the database has a schema of Touchpoint."""
         name = await self._run_before_start(lambda connection: connection.scalar(_VERSION_TABLE_NAME))
         return name is not None
+
+    async def takes_writes(self) -> bool:
+        """Returns whether the server is no standby, and its transactions are not read-only by default."""
+        async with self.read() as connection:
+            return not await connection.scalar(_READ_ONLY_SERVER)
 
     async def _run_before_start(self, work: Callable[[sa.Connection], Any]) -> Any:
         """Runs a function on a connection of its own and returns its result.

@@ -5,7 +5,7 @@ A probe is a value, so each package or host can add one. The endpoint is public,
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -215,6 +215,28 @@ def build_stored_version_probe(stores: Iterable[object]) -> Probe:
         return ProbeResult(ok=not problems, problems=tuple(problems))
 
     return Probe("versions", check_stored_versions)
+
+
+def with_write_check(probe: Probe, store: object, setting: str) -> Probe:
+    """Returns a probe of a store that fails also while the store takes no writes, with a sentence for the operator.
+
+    Args:
+        probe: the probe of the store.
+        store: an adapter; one without a method ``takes_writes`` is not checked.
+        setting: the setting that names the store.
+    """
+    takes_writes = getattr(store, "takes_writes", None)
+    if not callable(takes_writes):
+        return probe
+
+    async def check_store_and_writes() -> ProbeResult:
+        result = await probe.check()
+        if await takes_writes():
+            return result
+        problem = f"The server of {setting} takes no writes: it is a standby, or default_transaction_read_only is on."
+        return replace(result, ok=False, problems=(*result.problems, problem))
+
+    return Probe(probe.name, check_store_and_writes)
 
 
 def build_limiter_probe_by_consuming(limiter: RateLimiter) -> Probe:

@@ -1,17 +1,19 @@
 """A store of a newer version: `config check` and `/ready` say the sentence with which a start is refused."""
 
 import sqlite3
+from datetime import timedelta
 
 import duckdb
 import orjson
 import psycopg
 import pytest
 
-from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.compose import compose, load_installed_registry_once
 from service_core.analytics.ports import StoreUnavailable
 from service_core.api.http_messages import ApiRequest
 from service_core.api.readiness import ReadinessChecker, build_stored_version_probe
 from service_core.kernel.errors import StartupError
+from service_core.kernel.settings import Settings
 from service_core.testing.postgres_server import temporary_database
 from tests.analytics.deployment import NOW, run_deployment
 
@@ -99,6 +101,32 @@ async def test_readiness_reads_the_version_of_an_open_event_store(tmp_path):
         session.cursor.execute("UPDATE store_version SET version = version + 1")
         session.close()
         assert "The event store was written by another version" in await refusal(store.check_stored_version)
+
+
+async def test_readiness_is_red_while_a_postgresql_server_takes_no_writes(postgres_session, tmp_path):
+    with temporary_database(postgres_session) as url, psycopg.connect(url, autocommit=True) as server:
+        settings = {"storage": {"events": f"{url}?schema=events", "workspace": url}}
+        now = [NOW]
+        service = compose(Settings.model_validate(settings), tmp_path, clock=lambda: now[0])
+        async with service:
+            for is_read_only in ("off", "on", "off"):
+                (name,) = server.execute("SELECT quote_ident(current_database())").fetchone()
+                server.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = {is_read_only}")
+                server.execute(
+                    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+                    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+                now[0] += timedelta(seconds=2)
+                response = await service.dispatch(ApiRequest("GET", "/ready", "", {}, b""))
+                answer = orjson.loads(response.body)
+                expected = "degraded" if is_read_only == "on" else "ok"
+                assert [answer["checks"][name] for name in ("store", "cache")] == [expected] * 2
+                assert response.status == (503 if is_read_only == "on" else 200)
+                assert [problem.partition(" takes no writes")[0] for problem in answer["problems"]] == (
+                    ["The server of storage.events", "The server of storage.workspace"]
+                    if is_read_only == "on"
+                    else []
+                )
 
 
 async def test_postgresql_stores_of_a_newer_version_are_refused_by_check_and_start(

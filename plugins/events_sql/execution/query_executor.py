@@ -116,6 +116,10 @@ class Backend(Protocol):
     """An engine: its connections, its SQL dialect and its writes."""
 
     @property
+    def read_only_query(self) -> str:
+        """A statement that returns whether the engine takes no writes; empty if none is needed."""
+
+    @property
     def is_only_writer(self) -> bool:
         """Whether no other process can write to the store."""
 

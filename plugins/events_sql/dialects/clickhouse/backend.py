@@ -226,6 +226,7 @@ class ClickHouseBackend:
     """
 
     is_only_writer = False
+    read_only_query = ""
     cancel_errors = ()
     driver_errors = (ClickHouseError, HTTPError, OSError)
 

@@ -158,6 +158,7 @@ class DuckDbBackend:
     """
 
     is_only_writer = True
+    read_only_query = ""
     cancel_errors = (duckdb.InterruptException,)
     driver_errors = (duckdb.Error,)
     writes = TransactionalWrites(after_insert=compaction.record_unsorted_rows)

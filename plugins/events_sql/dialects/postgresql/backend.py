@@ -171,6 +171,9 @@ class PostgreSqlBackend:
     """
 
     is_only_writer = False
+    read_only_query = (
+        "SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean"
+    )
     cancel_errors = (psycopg.errors.QueryCanceled,)
     driver_errors = (psycopg.Error,)
     writes = TransactionalWrites()
