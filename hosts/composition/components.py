@@ -110,8 +110,6 @@ def build_report_batch_runner(ports: Ports, settings: Settings) -> ReportBatchRu
     """Returns what runs reports in a process that answers no requests."""
     bindings = _bind_adapters_and_registry(ports, settings)
     _bind_query_components(bindings, ports, settings)
-    bindings.build_and_bind(ApprovalFiling)
-    bindings.build_and_bind(ApprovalDecisions)
     bindings.build_and_bind(ReportRunner)
     return bindings.build_with_bound_arguments(ReportBatchRunner, sleep=asyncio.sleep)
 
