@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from plugins.workspace_sql.change_counter import request_increment_at_commit
 from plugins.workspace_sql.column_types import plain_type
 from plugins.workspace_sql.database import SqlStore
+from plugins.workspace_sql.matched_visits import digest_visit
 from plugins.workspace_sql.records import row_of
 from plugins.workspace_sql.revenue_tables import (
     MOVEMENTS,
@@ -22,6 +23,7 @@ from plugins.workspace_sql.tables import (
     CLICKS,
     ERASURES,
     IDEMPOTENCY_RECORDS,
+    MATCHED_VISITS,
     POSTBACKS,
     RESOURCES,
 )
@@ -90,6 +92,13 @@ def _erase_records(connection: sa.Connection, workspace_id: UUID, subject: Perso
                 sa.update(CLICKS)
                 .where(CLICKS.c.workspace_id == workspace_id, CLICKS.c.ip.in_(ips))
                 .values(ip=None)
+            ),
+        ),
+        "matched_visits": _execute_in_parts(
+            connection,
+            map(digest_visit, subject.visits),
+            lambda visits: sa.delete(MATCHED_VISITS).where(
+                MATCHED_VISITS.c.workspace_id == workspace_id, MATCHED_VISITS.c.visit.in_(visits)
             ),
         ),
         "subscriptions": _delete_subscriptions(connection, workspace_id, subject),

@@ -11,6 +11,7 @@ from typing import Any, Final
 from service_core.access.models import Workspace
 from service_core.access.ports import CredentialStore
 from service_core.analytics.freshness import QueueStateReader
+from service_core.analytics.install_attribution.models import visit_key
 from service_core.analytics.measures import Aggregation, Column, FilterOperator, Predicate, Relation
 from service_core.analytics.people.ports import PersonReader
 from service_core.analytics.ports import AggregateQuery, AggregateReader
@@ -186,6 +187,7 @@ class PersonErasure:
                 frozenset(id_ for id_ in ids if digest_id(erasure.salt, id_) in digests),
                 frozenset(event.event_id for event in events.values()),
                 frozenset(event.ip for event in events.values() if event.ip is not None),
+                frozenset(map(visit_key, events.values())),
             ),
         )
 

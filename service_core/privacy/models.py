@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, Final
 from uuid import UUID
 
+from service_core.analytics.install_attribution.models import visit_key
 from service_core.ingestion.models import Event
 from service_core.kernel.ids import new_id
 
@@ -77,11 +78,13 @@ class PersonSubject:
         ids: all ids and e-mail addresses that the events of the person carry.
         event_ids: ids of the events.
         addresses: IP addresses that the events still have.
+        visits: keys of the visits of the events.
     """
 
     ids: frozenset[str]
     event_ids: frozenset[str] = frozenset()
     addresses: frozenset[str] = frozenset()
+    visits: frozenset[str] = frozenset()
 
     def is_mentioned_in(self, value: Any) -> bool:
         """Returns whether a JSON value has one of the ids as a text or a number, at any depth; short numbers count nowhere."""
@@ -124,16 +127,17 @@ class PersonSubject:
 def subject_of_events(person_id: str | None, events: Iterable[Event]) -> PersonSubject:
     """Returns what identifies a person by the person's events and the id that was given."""
     ids: set[str] = {person_id} if person_id else set()
-    event_ids, addresses = set(), set()
+    event_ids, addresses, visits = set(), set(), set()
     for event in events:
         event_ids.add(event.event_id)
+        visits.add(visit_key(event))
         if event.ip is not None:
             addresses.add(event.ip)
         sent = (event.visitor_id, event.anonymous_id, event.distinct_id, event.user_id, event.strong_id)
         ids.update(id_ for id_ in (*sent, event.sent_visitor_id) if id_)
         ids.update((event.external_ids or {}).values())
         ids.update(_contact_texts(event.event_data))
-    return PersonSubject(frozenset(ids), frozenset(event_ids), frozenset(addresses))
+    return PersonSubject(frozenset(ids), frozenset(event_ids), frozenset(addresses), frozenset(visits))
 
 
 _CONTACT_KEYS: Final = frozenset({"email", "phone"})

@@ -9,7 +9,7 @@ from typing import Final
 
 from service_core.access.models import Caller
 from service_core.analytics.install_attribution.app_store_clicks import is_app_store_click
-from service_core.analytics.install_attribution.models import InstallSignals
+from service_core.analytics.install_attribution.models import InstallSignals, visit_key
 from service_core.analytics.install_attribution.ports import MatchedVisits, RecentLinkClicks
 from service_core.analytics.measures import FilterOperator, Predicate
 from service_core.analytics.people.ports import PeoplePageQuery, Person, PersonReader, Touch
@@ -173,7 +173,7 @@ class InstallMatcher:
         if key is None or event is None:
             return None
         if not await self._matched_visits.mark_visit_matched_unless_already(
-            caller.workspace.id, _visit_key(visit_event), caller.now
+            caller.workspace.id, visit_key(visit_event), caller.now
         ):
             return None
         query = PeoplePageQuery(scope, limit=1, offset=0, sort="last_seen", person=key)
@@ -200,17 +200,13 @@ class InstallMatcher:
         """Returns one event of each visit that is not matched, the latest visit first."""
         events_by_visit: dict[str, Event] = {}
         for event in newest_first_events:
-            events_by_visit.setdefault(_visit_key(event), event)
+            events_by_visit.setdefault(visit_key(event), event)
         matched = await self._matched_visits.select_matched_visits(caller.workspace.id, list(events_by_visit))
         return [event for visit, event in events_by_visit.items() if visit not in matched]
 
 
 def _build_scope_since(caller: Caller, start: datetime) -> QueryScope:
     return scope_for_caller(caller, TimeRange(start, caller.now + timedelta.resolution))
-
-
-def _visit_key(event: Event) -> str:
-    return f"{event.visitor_id}\x1f{event.session_id}"
 
 
 def _is_event_of_touch(event: Event, touch: Touch) -> bool:

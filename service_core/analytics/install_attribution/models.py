@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Self
 from urllib.parse import parse_qs, urlsplit
 
+from service_core.ingestion.models import Event
+
 
 @dataclass(frozen=True, slots=True)
 class InstallSignals:
@@ -45,3 +47,8 @@ def _parse_params_and_nested_referrer(url_or_query: str) -> dict[str, str]:
     except ValueError:
         return {}
     return _parse_params_and_nested_referrer(values["referrer"]) | values if "referrer" in values else values
+
+
+def visit_key(event: Event) -> str:
+    """Returns the key of the visit of an event, by which `MatchedVisits` marks visits."""
+    return f"{event.visitor_id}\x1f{event.session_id}"

@@ -74,6 +74,16 @@ async def test_postbacks_and_subscriptions_of_a_person_are_found_and_erased(dire
     assert set((await records.erase_personal_records(workspace_id, SUBJECT)).values()) == {0}
 
 
+async def test_mark_of_a_matched_visit_of_a_person_is_erased(directory, workspace_id):
+    visits = directory.matched_visits
+    for key in ("ada", "bob"):
+        assert await visits.mark_visit_matched_unless_already(workspace_id, key, NOW)
+    subject = PersonSubject(frozenset({"user-ada"}), visits=frozenset({"ada"}))
+    erased = await directory.personal_records.erase_personal_records(workspace_id, subject)
+    assert erased["matched_visits"] == 1
+    assert await visits.select_matched_visits(workspace_id, ["ada", "bob"]) == {"bob"}
+
+
 def test_ids_are_redacted_at_every_depth_and_short_ones_only_as_whole_texts():
     subject = PersonSubject(frozenset({"user-ada", "ada@example.com", "17", "Ann1", "4242", "True"}))
     value = {
