@@ -14,6 +14,7 @@ from urllib.request import urlopen
 
 from hosts.composition.empty_workspace_store import EmptyWorkspaceStoreCheck
 from hosts.composition.load_settings import redact_url
+from hosts.composition.missing_event_store import MissingEventStoreCheck
 from hosts.composition.ports import PORTS, Ports, start_adapters
 from service_core.access.models import Workspace
 from service_core.access.roles import Role
@@ -78,6 +79,7 @@ class _StoredState:
     without_owner: Sequence[str] = ()
     quarantined: Sequence[str] = ()
     connections: Sequence[ConnectionState] = ()
+    missing_event_store: str | None = None
 
 
 async def read_deployment_status(ports: Ports, settings: Settings, folder: Path) -> DeploymentStatus:
@@ -95,6 +97,8 @@ async def read_deployment_status(ports: Ports, settings: Settings, folder: Path)
         if workspace_setting in failing
         else await _read_stores(ports, is_queue_readable=queue_setting not in failing)
     )
+    if stored.missing_event_store is not None:
+        failing.setdefault(PORTS["events"].setting, stored.missing_event_store)
     listen = settings.monitoring.listen
     metrics = await asyncio.to_thread(_fetch_json, f"http://{listen}/ready") if listen else None
     disk = shutil.disk_usage(folder)
@@ -154,7 +158,18 @@ async def _read_stores(ports: Ports, *, is_queue_readable: bool) -> _StoredState
                 count, oldest = state.waiting_count, state.oldest_received_at
             except StoreUnavailable:
                 pass
-    return _StoredState(count, oldest, workspaces, without_owner, quarantined, connections)
+        missing = await _describe_missing_event_store(ports, is_queue_readable=is_queue_readable)
+    return _StoredState(count, oldest, workspaces, without_owner, quarantined, connections, missing)
+
+
+async def _describe_missing_event_store(ports: Ports, *, is_queue_readable: bool) -> str | None:
+    """Returns the sentence with which a start would be refused; None if the event store is there."""
+    ledger = ports.queue if is_queue_readable else None
+    try:
+        await MissingEventStoreCheck(ports.events, ports.workspace, ledger, ports.clock).start()
+    except StartupError as refusal:
+        return str(refusal)
+    return None
 
 
 def _local(address: str) -> str:

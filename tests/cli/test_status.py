@@ -72,6 +72,16 @@ def test_doctor_names_a_store_that_cannot_be_used(touchpoint, stopped):
     assert "touchpoint config check" in result
 
 
+def test_doctor_names_an_event_store_that_is_lost_with_its_queue(touchpoint, stopped):
+    folder = Path(stopped["config"]).parent
+    for file in (*folder.glob("events.*"), *folder.glob("spool.db*")):
+        file.unlink()
+    result = touchpoint("doctor", "--config", stopped["config"], code=1).stdout
+    assert "storage.events cannot be used: The event store of storage.events is missing" in result
+    assert "touchpoint config accept-lost-events" in result
+    assert not [*folder.glob("events.*")]
+
+
 @pytest.mark.timeout(200)
 def test_status_and_doctor_of_a_running_deployment(touchpoint, deployment):
     file = Path(deployment["config"])
