@@ -17,7 +17,8 @@ from service_core.kernel.clock import system_clock
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import Scope
 from service_core.testing.oauth_grants import issue_access_token
-from tests.fixtures.browser_deployment import CONTRAST, IN_BROWSER
+from tests.fixtures.accessibility import find_accessibility_faults
+from tests.fixtures.browser_deployment import IN_BROWSER
 from tests.fixtures.composed_deployment import PASSWORD
 from tests.fixtures.xss_payloads import LONG_NAMES, PAYLOADS
 
@@ -132,7 +133,7 @@ async def test_every_text_has_enough_contrast_in_light_and_dark(browser_deployme
     async with browser_deployment.page(color_scheme=scheme) as page:
         for address in await browser_deployment.all_pages():
             await page.goto(address)
-            assert await page.evaluate(CONTRAST) == [], address
+            assert await find_accessibility_faults(page) == [], address
         background = await page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (sum(int(part) for part in background[4:-1].split(",")) > 384) is (scheme == "light")
 

@@ -20,7 +20,8 @@ from service_core.api.http_messages import ApiRequest
 from service_core.documentation.site import Documentation
 from service_core.kernel.clock import system_clock
 from service_core.kernel.settings import Settings
-from tests.fixtures.browser_deployment import CHROMIUM, CONTRAST
+from tests.fixtures.accessibility import find_accessibility_faults
+from tests.fixtures.browser_deployment import CHROMIUM
 from tests.fixtures.xss_payloads import PAYLOADS
 
 
@@ -261,7 +262,7 @@ async def test_code_is_copied_by_its_button_and_pages_fit_a_phone(browser):
         for path in ("/docs/consumers/share-links", "/docs/search?q=key", "/docs/none"):
             await page.goto(f"http://localhost{path}")
             assert await page.evaluate("document.documentElement.scrollWidth") <= 390, path
-            assert await page.evaluate(CONTRAST) == [], path
+            assert await find_accessibility_faults(page) == [], path
         await page.goto("http://localhost/docs/consumers/share-links")
         await page.locator("pre + button").first.click()
         await page.locator("button", has_text="Copied").wait_for()

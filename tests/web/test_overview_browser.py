@@ -5,7 +5,8 @@ from urllib.parse import parse_qs, urlsplit
 from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 from service_core.kernel.clock import system_clock
 from service_core.testing.event_builder import EventBuilder
-from tests.fixtures.browser_deployment import CONTRAST, IN_BROWSER, WATCH
+from tests.fixtures.accessibility import find_accessibility_faults
+from tests.fixtures.browser_deployment import IN_BROWSER, WATCH
 
 pytestmark = IN_BROWSER
 
@@ -39,7 +40,7 @@ async def test_overview_is_read_on_a_phone_and_in_the_dark(browser_deployment):
             for width, scheme in ((1280, "light"), (390, "dark")):
                 await page.set_viewport_size({"width": width, "height": 800})
                 await page.emulate_media(color_scheme=scheme)
-                assert await page.evaluate(CONTRAST) == [], (path, scheme)
+                assert await find_accessibility_faults(page) == [], (path, scheme)
                 await page.evaluate(
                     "document.querySelectorAll('.more').forEach((one) => { one.open = true; })"
                 )

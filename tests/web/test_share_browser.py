@@ -9,7 +9,8 @@ from service_core.access.members.models import Member
 from service_core.access.roles import Role
 from service_core.analytics.query.parse_filters import MAX_FILTERS
 from service_core.kernel.clock import system_clock
-from tests.fixtures.browser_deployment import CONTRAST, IN_BROWSER, WATCH
+from tests.fixtures.accessibility import find_accessibility_faults
+from tests.fixtures.browser_deployment import IN_BROWSER, WATCH
 from tests.fixtures.xss_payloads import LONG_NAMES, PAYLOADS
 
 pytestmark = IN_BROWSER
@@ -245,6 +246,6 @@ async def test_front_page_is_readable_on_a_phone_and_without_images(browser_depl
         await page.wait_for_selector(".board")
         await page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         assert await page.evaluate("document.documentElement.scrollWidth") <= 375
-        assert await page.evaluate(CONTRAST) == []
+        assert await find_accessibility_faults(page) == []
         assert await page.locator(".plot").count() == 1
         assert await page.locator(".lg .numbers tbody tr").count() > 0
