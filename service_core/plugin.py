@@ -465,6 +465,8 @@ from service_core.ingestion.access_log import LoggedRequest as LoggedRequest
 from service_core.ingestion.access_log import parse_logged_request as parse_logged_request
 from service_core.ingestion.amounts import CHARGE_COMPONENTS as CHARGE_COMPONENTS
 from service_core.ingestion.campaign import campaign_values_of_url as campaign_values_of_url
+from service_core.ingestion.event_columns import ColumnGroup as ColumnGroup
+from service_core.ingestion.event_columns import EventColumns as EventColumns
 from service_core.ingestion.event_names import ADD_TO_CART_EVENTS as ADD_TO_CART_EVENTS
 from service_core.ingestion.event_names import CHECKOUT_EVENTS as CHECKOUT_EVENTS
 from service_core.ingestion.event_names import IDENTIFY_EVENT as IDENTIFY_EVENT

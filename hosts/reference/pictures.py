@@ -31,7 +31,7 @@ from service_core.analytics.query.sources import Source
 from service_core.api.dispatch import Dispatcher
 from service_core.delivery.postbacks.rule_trigger import RuleTrigger
 from service_core.extensions.registry import Registry
-from service_core.ingestion.enrichment import Enricher
+from service_core.ingestion.column_enrichment import BatchEnricher
 from service_core.ingestion.pipeline import IngestPipeline
 from service_core.ingestion.ports import EventStore, IngestQueue
 from service_core.ingestion.track import check_rate_limit_and_validate_request
@@ -83,7 +83,7 @@ def _event_pipeline_boxes(registry: Registry) -> Iterator[Box]:
     yield _port_box("queue", registry)
     yield _function_box(consumer.consume_queue_until_stopped, consume)
     yield _function_box(IngestPipeline.process_batch, consume)
-    yield _function_box(Enricher.build_event_row, consume)
+    yield _function_box(BatchEnricher.add_event, consume)
     yield _function_box(EventStore.append, consume)
     yield _port_box("events", registry)
     yield _function_box(RuleTrigger.enqueue_postbacks, consume)

@@ -19,7 +19,7 @@ from plugins.ingest_redis.stream_entries import (
     to_microseconds,
     to_queued_event,
 )
-from service_core.plugin import Event, QuarantinedEvent, QueuedEvent, ReceivedEvent
+from service_core.plugin import Event, EventColumns, QuarantinedEvent, QueuedEvent, ReceivedEvent
 
 CONSUMER_GROUP: Final = "store"
 TIMEOUT_SECONDS: Final = 5.0
@@ -62,9 +62,10 @@ class GroupConsumer:
     ) -> None:
         """Removes and counts events, in one step."""
         outcomes: list[str | int] = []
-        for event in stored:
-            late = event.received_at - event.timestamp > _LATE
-            outcomes += (event.seq, int(late), int(event.is_bot), "", ",".join(ignored.get(event.seq, ())))
+        columns = EventColumns.of_events(stored)
+        values = map(columns.column, ("seq", "received_at", "timestamp", "is_bot"))
+        for seq, received_at, at, is_bot in zip(*values, strict=True):
+            outcomes += (seq, int(received_at - at > _LATE), int(is_bot), "", ",".join(ignored.get(seq, ())))
         for aside in quarantined:
             outcomes += (aside.queued.seq, 0, 0, aside.reason or "unknown", "")
         keys = [self._keys.stream, self._keys.moved, self._keys.moved_received]

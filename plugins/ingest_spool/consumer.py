@@ -25,7 +25,7 @@ from plugins.ingest_spool.row_format import (
     to_queued_event,
 )
 from plugins.ingest_spool.schema import return_free_pages, write_transaction
-from service_core.plugin import Event, QuarantinedEvent, QueuedEvent, QueueState, ReceivedEvent
+from service_core.plugin import Event, EventColumns, QuarantinedEvent, QueuedEvent, QueueState, ReceivedEvent
 
 _LATE: Final = timedelta(hours=24)
 _MIN_SWEPT_CLAIMS: Final = 100
@@ -107,14 +107,14 @@ def acknowledge_and_sweep_expired_claims(
     ignored: Mapping[int, Sequence[str]],
 ) -> None:
     """Removes events from the queue, counts and quarantines them in one commit, and deletes some expired claims."""
+    columns = EventColumns.of_events(stored)
+    seqs, received, happened, bots = map(columns.column, ("seq", "received_at", "timestamp", "is_bot"))
     outcome_by_seq = {
-        e.seq: EventOutcome(
-            late=e.received_at - e.timestamp > _LATE, bot=e.is_bot, ignored=tuple(ignored.get(e.seq, ()))
-        )
-        for e in stored
+        seq: EventOutcome(received_at - at > _LATE, is_bot, None, tuple(ignored.get(seq, ())))
+        for seq, received_at, at, is_bot in zip(seqs, received, happened, bots, strict=True)
     }
     outcome_by_seq |= {event.queued.seq: EventOutcome(quarantined=event) for event in quarantined}
-    moments = [e.received_at for e in stored] + [q.queued.arrival.received_at for q in quarantined]
+    moments = received + [q.queued.arrival.received_at for q in quarantined]
     with write_transaction(connection):
         _remove_from_batches_and_count_once(connection, outcome_by_seq)
         if moments:

@@ -4,7 +4,7 @@ Libraries send them as properties, with or without the underscore of the cookie'
 ``fingerprint_data`` or ``cookies``, or as the text of a ``Cookie`` header.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -25,23 +25,24 @@ def parse_browser_ids(*sources: Mapping[str, Any]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for source in sources:
-        for group in _field_groups(source):
-            if _COLUMN_BY_FIELD.keys().isdisjoint(group):
-                continue
+        for group in _field_groups_with_browser_id(source):
             for field, column in _COLUMN_BY_FIELD.items():
                 if field in group and (value := campaign_text(group[field])):
                     found.setdefault(column, value)
     return found
 
 
-def _field_groups(source: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    yield source
-    for value in source.values():
-        if isinstance(value, dict):
-            yield value
-    for field in _COOKIE_TEXT_FIELDS:
-        if isinstance(text := source.get(field), str):
-            yield _parse_cookie_text(text)
+def _field_groups_with_browser_id(source: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Returns an object, the objects inside it and its cookies, as far as they have a browser id."""
+    fields = _COLUMN_BY_FIELD.keys()
+    groups = [] if fields.isdisjoint(source) else [source]
+    groups += [value for value in source.values() if isinstance(value, dict) and not fields.isdisjoint(value)]
+    groups += [
+        _parse_cookie_text(source[field])
+        for field in _COOKIE_TEXT_FIELDS
+        if field in source and isinstance(source[field], str)
+    ]
+    return groups
 
 
 def _parse_cookie_text(text: str) -> dict[str, str]:

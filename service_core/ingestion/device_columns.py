@@ -44,7 +44,8 @@ _SDK_PATHS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = MappingProxyType(
 )
 """Column -> paths of its value in ``properties`` and ``context``; a field with the name of the column precedes them."""
 
-_SDK_FIELDS: Final = frozenset(_SDK_PATHS) | {path[0] for paths in _SDK_PATHS.values() for path in paths}
+SDK_FIELDS: Final = frozenset(_SDK_PATHS) | {path[0] for paths in _SDK_PATHS.values() for path in paths}
+"""The fields of ``properties`` and ``context`` that device columns are read from."""
 _UNNAMED_PLATFORM_PATHS: Final = frozenset({("platform",), ("device", "platform"), ("device", "type")})
 """Paths that may also hold other than an operating system, such as ``web``: only known names count."""
 _MOBILE_SYSTEMS: Final = frozenset({"iOS", "Android"})
@@ -90,7 +91,7 @@ def sdk_reported_device_columns(properties: Mapping[str, Any], context: Mapping[
     Values that cannot be normalized are left out.
     """
     columns: dict[str, Any] = {}
-    if _SDK_FIELDS.isdisjoint(properties) and _SDK_FIELDS.isdisjoint(context):
+    if SDK_FIELDS.isdisjoint(properties) and SDK_FIELDS.isdisjoint(context):
         return columns
     for column, paths in _SDK_PATHS.items():
         for source, path in [

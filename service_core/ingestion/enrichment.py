@@ -82,7 +82,7 @@ class Enricher:
     ) -> None:
         self._devices = devices
         self._geo = geo
-        self._classifier = classifier
+        self.classifier = classifier
         self._agents = sdk_user_agents or SdkUserAgents()
 
     def build_event_row(
@@ -107,14 +107,14 @@ class Enricher:
         """
         arrival, properties = queued.arrival, parsed.properties
         denied = parsed.consent_denied
-        source = webhook_provider(arrival) or self._agents.classify_event_source(
-            arrival.channel, arrival.user_agent, lambda: names_app(properties, parsed.context)
-        )
-        page = parse_page_context(properties, workspace, self._classifier)
+        source = self.event_source(parsed, arrival)
+        page = parse_page_context(properties, workspace, self.classifier)
         campaign = parse_campaign_and_install_referrer(properties)
         campaign.fill_utm_from_link_if_none_sent(utm_by_tag)
         address = reported_or_connection_ip(parsed.ip, arrival.address, source)
-        bot = self._bot_columns_unless_webhook(parsed, arrival, source, page, high_rate=high_rate)
+        bot = self.bot_columns_unless_webhook(
+            parsed, arrival, source, spam_referrer=page.is_spam_referrer, high_rate=high_rate
+        )
         amount, currency = parse_first_amount_in_minor_units(properties, workspace.currency)
         event = Event(
             workspace_id=arrival.workspace_id,
@@ -122,28 +122,30 @@ class Enricher:
             event_id=arrival.event_id,
             received_at=arrival.received_at,
             source=source,
-            **_name_time_identity_and_sdk_columns(parsed),
+            **_name_time_and_identity_columns(parsed),
+            **sdk_columns(parsed),
             **traffic_source_columns(
                 campaign,
                 page,
                 session,
-                self._classifier,
+                self.classifier,
                 workspace.rules.channels,
                 consent_denied=denied,
             ),
             **campaign_columns_within_consent(campaign, parsed.browser_ids, consent_denied=denied),
-            **_page_columns(page, session, consent_denied=denied),
+            **page_columns(page, consent_denied=denied),
+            landing_page=(session.landing_page if session else None) or page.path,
             revenue=amount,
             currency=currency,
-            order_id=_first_non_empty_id(properties, ORDER_ID_PROPERTIES),
-            **self._device_columns_unless_webhook(parsed, arrival, source),
-            **self._location_columns_of_end_user(address, source),
+            order_id=first_non_empty_id(properties, ORDER_ID_PROPERTIES),
+            **self.device_columns_unless_webhook(parsed, arrival, source),
+            **self.location_columns_of_end_user(address, source),
             **bot,
             is_test=properties.get("test") is True,
-            event_data=_properties_and_aliased_id(parsed, consent_denied=denied),
+            event_data=properties_and_aliased_id(parsed, consent_denied=denied),
             ip=None if denied else address,
             reported_touches=reported_touch_columns(
-                properties, parsed.timestamp, workspace, self._classifier, utm_by_tag, consent_denied=denied
+                properties, parsed.timestamp, workspace, self.classifier, utm_by_tag, consent_denied=denied
             ),
             **_payment_id_and_charge_columns(arrival, parsed, amount, currency),
             touchable=not (bot.get("is_bot") or webhook_provider(arrival))
@@ -156,9 +158,22 @@ class Enricher:
             event = replace(event, bot_reason=deciding_bot_reason(event.bot_reasons))
         return event if is_from_device(event) else replace(event, from_device=False)
 
-    def _bot_columns_unless_webhook(
-        self, parsed: ParsedEvent, arrival: ReceivedEvent, source: str, page: PageContext, *, high_rate: bool
+    def event_source(self, parsed: ParsedEvent, arrival: ReceivedEvent) -> str:
+        """Returns which kind of client sent an event, or the provider whose webhook it is."""
+        return webhook_provider(arrival) or self._agents.classify_event_source(
+            arrival.channel, arrival.user_agent, lambda: names_app(parsed.properties, parsed.context)
+        )
+
+    def bot_columns_unless_webhook(
+        self,
+        parsed: ParsedEvent,
+        arrival: ReceivedEvent,
+        source: str,
+        *,
+        spam_referrer: bool,
+        high_rate: bool,
     ) -> dict[str, Any]:
+        """Returns the bot columns of an event; none for a webhook."""
         if webhook_provider(arrival):
             return {}
         by_browser = source in _BROWSER_SOURCES
@@ -169,15 +184,16 @@ class Enricher:
         is_bot, reasons = classify_bot(
             device,
             arrival.headers if by_browser else {},
-            spam_referrer=page.is_spam_referrer,
+            spam_referrer=spam_referrer,
             high_rate_as_note_only=high_rate,
             self_declared=parsed.properties.get("bot") is True,
         )
         return bot_columns(device, is_bot, reasons)
 
-    def _device_columns_unless_webhook(
+    def device_columns_unless_webhook(
         self, parsed: ParsedEvent, arrival: ReceivedEvent, source: str
     ) -> dict[str, Any]:
+        """Returns the device columns of an event; none for a webhook."""
         if webhook_provider(arrival):
             return {}
         reported = _reported_user_agent(parsed.context)
@@ -188,7 +204,8 @@ class Enricher:
         columns.setdefault("language", first_accepted_language(arrival.headers.get("accept-language")))
         return columns | columns_known_from_user_agent(self._devices.parse(agent) if agent else None)
 
-    def _location_columns_of_end_user(self, ip: str | None, source: str) -> dict[str, Any]:
+    def location_columns_of_end_user(self, ip: str | None, source: str) -> dict[str, Any]:
+        """Returns the location columns of an address; none unless an end user's client sent the event."""
         if ip is None or self._geo is None or source not in LOCATED_SOURCES:
             return {}
         location = self._geo.locate(ip)
@@ -202,12 +219,8 @@ class Enricher:
         }
 
 
-def _name_time_identity_and_sdk_columns(parsed: ParsedEvent) -> dict[str, Any]:
-    """Returns the columns of name, time, ids, session and SDK."""
-    library, version = parsed.sdk
-    external_ids = parsed.external_ids
-    if parsed.consent_denied and external_ids:
-        external_ids = {name: id_ for name, id_ in external_ids.items() if not _is_browser_id(name)} or None
+def _name_time_and_identity_columns(parsed: ParsedEvent) -> dict[str, Any]:
+    """Returns the columns of name, time, ids and session."""
     return {
         "event_name": parsed.name,
         "timestamp": parsed.timestamp,
@@ -220,13 +233,26 @@ def _name_time_identity_and_sdk_columns(parsed: ParsedEvent) -> dict[str, Any]:
         "sent_visitor_id": parsed.ids.sent_visitor_id,
         "session_id": parsed.session_id,
         "session_origin": parsed.session_origin,
-        "external_ids": external_ids,
-        "sdk_name": campaign_text(library) or "http",
-        "sdk_version": campaign_text(version) or "0",
+        "external_ids": external_ids_within_consent(parsed),
     }
 
 
-def _page_columns(page: PageContext, session: SessionState | None, *, consent_denied: bool) -> dict[str, Any]:
+def external_ids_within_consent(parsed: ParsedEvent) -> Mapping[str, str] | None:
+    """Returns the external ids of an event; without consent those that identify no browser."""
+    external_ids = parsed.external_ids
+    if not (parsed.consent_denied and external_ids):
+        return external_ids
+    return {name: id_ for name, id_ in external_ids.items() if not _is_browser_id(name)} or None
+
+
+def sdk_columns(parsed: ParsedEvent) -> dict[str, Any]:
+    """Returns name and version of the library that sent an event."""
+    library, version = parsed.sdk
+    return {"sdk_name": campaign_text(library) or "http", "sdk_version": campaign_text(version) or "0"}
+
+
+def page_columns(page: PageContext, *, consent_denied: bool) -> dict[str, Any]:
+    """Returns the columns of page and referrer, except the landing page, which is that of the session."""
     url, referrer = (
         strip_click_ids_from_url(address) if consent_denied and address else address
         for address in (page.url, page.referrer)
@@ -237,11 +263,10 @@ def _page_columns(page: PageContext, session: SessionState | None, *, consent_de
         "page_title": page.title,
         "referrer": referrer,
         "referrer_host": page.external_referrer_host,  # None for the site itself; `referrer` is as sent
-        "landing_page": (session.landing_page if session else None) or page.path,
     }
 
 
-def _properties_and_aliased_id(parsed: ParsedEvent, *, consent_denied: bool) -> Mapping[str, Any]:
+def properties_and_aliased_id(parsed: ParsedEvent, *, consent_denied: bool) -> Mapping[str, Any]:
     """Returns the payload column: the properties as sent, plus the id that `$alias` merges.
 
     Without consent, identifiers are left out, and ``consent`` says so wherever the body said it.
@@ -272,7 +297,7 @@ def _payment_id_and_charge_columns(
     For other events with an amount the event id that the client sent stands in for a missing payment id.
     """
     properties = parsed.properties
-    provider, payment = webhook_provider(arrival), _first_non_empty_id(properties, PAYMENT_ID_PROPERTIES)
+    provider, payment = webhook_provider(arrival), first_non_empty_id(properties, PAYMENT_ID_PROPERTIES)
     if provider is None:
         client_event_id = arrival.event_id if arrival.claimed and amount is not None else None
         return {"payment_id": payment or client_event_id}
@@ -289,7 +314,8 @@ def _payment_id_and_charge_columns(
     )
 
 
-def _first_non_empty_id(properties: Mapping[str, Any], field_names: Sequence[str]) -> str | None:
+def first_non_empty_id(properties: Mapping[str, Any], field_names: Sequence[str]) -> str | None:
+    """Returns the first id of some properties, cut to the length of an id; None without one."""
     for name in field_names:
         if text := text_of_string_or_number(properties.get(name)):
             return text[:_MAX_ID_LENGTH]

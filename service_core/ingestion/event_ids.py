@@ -4,9 +4,8 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from service_core.ingestion.event_names import ALIAS_EVENT, IDENTIFY_EVENT
 from service_core.ingestion.validation import IDENTITY_FIELDS, trimmed_identifier_or_none
@@ -26,8 +25,7 @@ _ANONYMOUS_ID_FIELDS: Final = ("anonymous_id", "anonymousId")
 _PREVIOUS_ID_FIELDS: Final = ("previous_id", "previousId")
 
 
-@dataclass(frozen=True, slots=True)
-class EventIds:
+class EventIds(NamedTuple):
     """The trimmed identifiers of an event, without placeholders.
 
     Attributes:

@@ -29,8 +29,9 @@ TOUCH_EVENTS: Final = PAGE_VIEWS | {SESSION_START, *APP_OPENINGS}
 CLIENT_SESSION: Final = "client"
 """The ``session_origin`` of an event whose session id the client sent."""
 
-_DEVICE_SOURCES: Final = frozenset({BROWSER, MOBILE_APP, WEB})
-_DEVICE_SIGN_COLUMNS: Final = ("device_type", "browser", "os", "page_url", "referrer", *CAMPAIGN_COLUMNS)
+DEVICE_SOURCES: Final = frozenset({BROWSER, MOBILE_APP, WEB})
+"""Sources whose events devices send themselves."""
+DEVICE_SIGN_COLUMNS: Final = ("device_type", "browser", "os", "page_url", "referrer", *CAMPAIGN_COLUMNS)
 """Columns of an `API` event that only a device's event has."""
 _DEFAULTS: Final = IngestSettings()
 _BROWSERS: Final = ("mozilla", "chrome", "safari", "firefox", "edge", "opera")
@@ -93,17 +94,24 @@ def is_from_device(event: Event) -> bool:
     user agent or campaign, or the event is one that only devices have, such as a page view.
     """
     if event.source != API:
-        return event.source in _DEVICE_SOURCES
-    names_device = event.anonymous_id is not None or event.visitor_id not in {
-        event.distinct_id,
-        event.user_id,
-    }
-    return (
-        names_device
-        or event.session_origin == CLIENT_SESSION
-        or event.event_name in TOUCH_EVENTS
-        or any(getattr(event, column) is not None for column in _DEVICE_SIGN_COLUMNS)
-    )
+        return event.source in DEVICE_SOURCES
+    return passes_on_event_of_device(
+        event.event_name,
+        event.session_origin,
+        names_device=event.anonymous_id is not None
+        or event.visitor_id not in {event.distinct_id, event.user_id},
+    ) or any(getattr(event, column) is not None for column in DEVICE_SIGN_COLUMNS)
+
+
+def passes_on_event_of_device(event_name: str, session_origin: str, *, names_device: bool) -> bool:
+    """Returns whether name, session or ids of an event that a server sent show that a device's event is passed on.
+
+    Args:
+        event_name: of the event.
+        session_origin: ``client`` or ``generated``.
+        names_device: whether its visitor is another id than those of a user.
+    """
+    return names_device or session_origin == CLIENT_SESSION or event_name in TOUCH_EVENTS
 
 
 def reported_or_connection_ip(

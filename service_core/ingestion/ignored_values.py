@@ -9,7 +9,7 @@ from service_core.ingestion.campaign import CLICK_IDS, URL_CAMPAIGN_PARAMETERS
 from service_core.ingestion.enrichment import ORDER_ID_PROPERTIES, PAYMENT_ID_PROPERTIES
 from service_core.ingestion.event_source import reported_or_connection_ip
 from service_core.ingestion.event_time import REPLACED
-from service_core.ingestion.models import Event
+from service_core.ingestion.models import EnrichedEvent, Event
 from service_core.ingestion.sanitize_json import MAX_DEPTH, to_int64_or_finite_float
 from service_core.ingestion.validation import IDENTITY_FIELDS, MAX_TEXT_LENGTH, text_of_string_or_number
 
@@ -38,7 +38,12 @@ _ORDER_ID_PROPERTIES: Final = (*ORDER_ID_PROPERTIES, *PAYMENT_ID_PROPERTIES)
 
 
 def ignored_values(
-    body: Mapping[str, Any], event: Event, *, is_paid_event: bool = True, has_unread_fields: bool = False
+    body: Mapping[str, Any],
+    event: Event | EnrichedEvent,
+    *,
+    is_paid_event: bool = True,
+    has_unread_fields: bool = False,
+    is_storable: bool = False,
 ) -> tuple[IgnoredValue, ...]:
     """Returns which parts of a body cannot be used, each once.
 
@@ -47,13 +52,16 @@ def ignored_values(
         event: the row made of it.
         is_paid_event: whether something is paid with an event of this name; the amount of another one is no revenue.
         has_unread_fields: whether the ingest protocol that translated the event does not read a field that was sent.
+        is_storable: `is_storable_json` holds for the body.
     """
     unpaid = () if is_paid_event or not event.revenue else (IgnoredValue.UNPAID_MONEY,)
     unread = (IgnoredValue.PROTOCOL_FIELD,) if has_unread_fields else ()
-    return (*unpaid, *unread, *_values_missing_in_row(body, event))
+    return (*unpaid, *unread, *_values_missing_in_row(body, event, is_storable=is_storable))
 
 
-def _values_missing_in_row(body: Mapping[str, Any], event: Event) -> Iterator[IgnoredValue]:
+def _values_missing_in_row(
+    body: Mapping[str, Any], event: Event | EnrichedEvent, *, is_storable: bool
+) -> Iterator[IgnoredValue]:
     sent = event.event_data
     yield from _money_missing_in_row(event)
     if body.get("timestamp") is not None and event.time_adjusted == REPLACED:
@@ -71,13 +79,13 @@ def _values_missing_in_row(body: Mapping[str, Any], event: Event) -> Iterator[Ig
     properties, external_ids = body.get("properties"), body.get("external_ids")
     if properties is not None and not isinstance(properties, dict):
         yield IgnoredValue.PROPERTIES
-    if isinstance(properties, dict) and _has_unstorable_value(properties):
+    if not is_storable and isinstance(properties, dict) and _has_unstorable_value(properties):
         yield IgnoredValue.DEEP_PROPERTY
     if external_ids is not None and not _are_usable_ids(external_ids):
         yield IgnoredValue.EXTERNAL_IDS
 
 
-def _money_missing_in_row(event: Event) -> Iterator[IgnoredValue]:
+def _money_missing_in_row(event: Event | EnrichedEvent) -> Iterator[IgnoredValue]:
     sent = event.event_data
     if event.revenue is None and any(sent.get(name) not in (None, "") for name in AMOUNT_FIELDS):
         yield IgnoredValue.MONEY

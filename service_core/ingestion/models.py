@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from operator import attrgetter
 from typing import Annotated, Any, Final, NamedTuple, get_args, get_type_hints
 from uuid import UUID
 
@@ -269,6 +270,11 @@ class Event:
     rules_version: Annotated[int, "Version of the rules it was enriched by."] = 1
 
     @property
+    def campaign_values(self) -> tuple[str | None, ...]:
+        """The values of `CAMPAIGN_COLUMNS`."""
+        return _campaign_values(self)
+
+    @property
     def hostname(self) -> str | None:
         """The host of the page, in lower case without ``www.``."""
         return hostname_of_url(self.page_url)
@@ -296,6 +302,27 @@ class Event:
             self.strong_id is None and self.anonymous_id is None and self.visitor_id == self.distinct_id
         )
         return self.distinct_id if is_alone else None
+
+
+class EnrichedEvent(NamedTuple):
+    """The columns of an `Event` that its session and its ledger row are made of."""
+
+    event_name: str
+    timestamp: datetime
+    time_adjusted: str
+    source: str
+    is_bot: bool
+    from_device: bool
+    touchable: bool
+    landing_page: str | None
+    attribution_source: str | None
+    attribution_medium: str | None
+    channel: str | None
+    campaign_values: tuple[str | None, ...]
+    revenue: int | None
+    currency: str | None
+    event_data: Mapping[str, Any]
+    attribution_carried: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,6 +372,8 @@ CAMPAIGN_COLUMNS: Final = (
     "lyr",
 )
 """The campaign values of an event. If all equal the latest ones of the visitor, they count as carried."""
+
+_campaign_values: Final = attrgetter(*CAMPAIGN_COLUMNS)
 
 TOUCH_POSITIONS: Final = ("first", "last")
 """The touches that a client may report, in order."""

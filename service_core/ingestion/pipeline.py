@@ -12,13 +12,16 @@ from uuid import UUID
 
 from service_core.access.models import Workspace
 from service_core.ingestion.campaign import link_tag_without_utm
+from service_core.ingestion.column_enrichment import BatchEnricher, UtmByWorkspace
 from service_core.ingestion.enrichment import Enricher
+from service_core.ingestion.event_columns import EventColumns
 from service_core.ingestion.event_source import BROWSER, MOBILE_APP, WEB
 from service_core.ingestion.ignored_values import ignored_values
 from service_core.ingestion.lru_cache import LruCache
 from service_core.ingestion.models import (
     UNPARSED_HEADER,
     UNREAD_FIELDS_HEADER,
+    EnrichedEvent,
     Event,
     IngestEndpoint,
     QuarantinedEvent,
@@ -33,6 +36,7 @@ from service_core.ingestion.parse_event import (
 )
 from service_core.ingestion.ports import EventStore, IngestQueue, LinkLookup, SessionKey, SessionState
 from service_core.ingestion.reported_touches import link_tags_of_touches_without_utm
+from service_core.ingestion.sanitize_json import is_storable_json
 from service_core.ingestion.traffic_source_columns import (
     VisitorCampaign,
     campaign_of_event,
@@ -59,9 +63,6 @@ _YIELD_EVERY: Final = 50
 _MAX_REASON_LENGTH: Final = 500
 
 _T = TypeVar("_T")
-
-_UtmByWorkspace = dict[UUID, dict[str, Mapping[str, str]]]
-"""Workspace and tag -> the UTM values of the link."""
 
 MapKeptMessage = Callable[[ReceivedEvent], Awaitable[ReceivedEvent | None]]
 """Maps a message of a provider that was kept raw; None if it still becomes no event."""
@@ -93,11 +94,19 @@ class _ParsedEventOfWorkspace(NamedTuple):
     workspace: Workspace
     parsed: ParsedEvent
     body: Mapping[str, Any]
+    is_storable: bool
 
     @property
     def is_of_provider(self) -> bool:
         """Whether a provider sent it."""
         return self.queued.arrival.channel is IngestEndpoint.WEBHOOK
+
+
+class _EnrichedBatch(NamedTuple):
+    events: EventColumns
+    triggered: list[RuleCandidate]
+    quarantined: list[QuarantinedEvent]
+    ignored: dict[int, Sequence[str]]
 
 
 class IngestPipeline:
@@ -195,14 +204,10 @@ class IngestPipeline:
             self._event_counts_by_minute.clear()
             self._cached_version = version
 
-    async def _enrich_or_quarantine_batch(
-        self, batch: Sequence[QueuedEvent]
-    ) -> tuple[list[Event], list[RuleCandidate], list[QuarantinedEvent], dict[int, Sequence[str]]]:
+    async def _enrich_or_quarantine_batch(self, batch: Sequence[QueuedEvent]) -> _EnrichedBatch:
         ids = {queued.arrival.workspace_id for queued in batch}
         workspaces = {workspace_id: await self._find_workspace(workspace_id) for workspace_id in ids}
         ready: list[_ParsedEventOfWorkspace] = []
-        events: list[Event] = []
-        triggered: list[RuleCandidate] = []
         quarantined: list[QuarantinedEvent] = []
         ignored: dict[int, Sequence[str]] = {}
         async for taken in _yield_to_event_loop_every_50(batch):
@@ -212,24 +217,29 @@ class IngestPipeline:
             except Exception as fault:  # noqa: BLE001 - one event never blocks the others
                 quarantined.append(_build_quarantined_event(queued, fault))
         await self._cache_stored_sessions(ready)
-        utm_by_workspace = await self._load_utm_of_bare_link_tags(ready)
+        rows = BatchEnricher(self._enricher, await self._load_utm_of_bare_link_tags(ready))
+        stored: list[_ParsedEventOfWorkspace] = []
+        triggered: list[int] = []
         async for step in _yield_to_event_loop_every_50(ready):
             try:
-                events.append(self._enrich_and_advance_session(step, utm_by_workspace))
+                event = self._enrich_and_advance_session(step, rows)
             except Exception as fault:  # noqa: BLE001 - one event never blocks the others
                 quarantined.append(_build_quarantined_event(step.queued, fault))
-            else:
-                is_paid = step.is_of_provider or self._is_paid_event(events[-1].event_name, step.workspace)
-                if unused := ignored_values(
-                    step.body,
-                    events[-1],
-                    is_paid_event=is_paid,
-                    has_unread_fields=UNREAD_FIELDS_HEADER in step.queued.arrival.headers,
-                ):
-                    ignored[events[-1].seq] = unused
-                if step.parsed.name in step.workspace.triggers:
-                    triggered.append(RuleCandidate(events[-1], _end_user_agent(step, events[-1].source)))
-        return events, triggered, quarantined, ignored
+                continue
+            if step.parsed.name in step.workspace.triggers:
+                triggered.append(len(stored))
+            stored.append(step)
+            if unused := ignored_values(
+                step.body,
+                event,
+                is_paid_event=step.is_of_provider or self._is_paid_event(event.event_name, step.workspace),
+                has_unread_fields=UNREAD_FIELDS_HEADER in step.queued.arrival.headers,
+                is_storable=step.is_storable,
+            ):
+                ignored[step.queued.seq] = unused
+        events = rows.columns()
+        candidates = [_rule_candidate(stored[place], events[place]) for place in triggered]
+        return _EnrichedBatch(events, candidates, quarantined, ignored)
 
     async def _mapped_if_kept_raw(self, queued: QueuedEvent) -> QueuedEvent:
         """Returns the event of a message that was kept raw, if it can be mapped now; else the same event."""
@@ -247,11 +257,13 @@ class IngestPipeline:
         body = self._decode(queued.arrival.body)
         if not isinstance(body, dict):
             raise TypeError("the body is not a JSON object")
+        is_storable = is_storable_json(queued.arrival.body)
         return _ParsedEventOfWorkspace(
             queued,
             workspace,
-            parse_event(queued.arrival, body, workspace, self._external_id_events),
+            parse_event(queued.arrival, body, workspace, self._external_id_events, is_storable=is_storable),
             body,
+            is_storable,
         )
 
     async def _cache_stored_sessions(self, arrivals: Iterable[_ParsedEventOfWorkspace]) -> None:
@@ -264,7 +276,7 @@ class IngestPipeline:
 
     async def _load_utm_of_bare_link_tags(
         self, arrivals: Iterable[_ParsedEventOfWorkspace]
-    ) -> _UtmByWorkspace:
+    ) -> UtmByWorkspace:
         """Returns UTM values by workspace and link tag, for events that have a tag and no UTM value."""
         tags: dict[UUID, set[str]] = {}
         for step in arrivals:
@@ -274,7 +286,7 @@ class IngestPipeline:
                 - {""}
             ):
                 tags.setdefault(step.workspace.id, set()).update(bare_tags)
-        utm_by_workspace: _UtmByWorkspace = {}
+        utm_by_workspace: dict[UUID, dict[str, Mapping[str, str]]] = {}
         for workspace_id, workspace_tags in tags.items():
             assert self._links is not None
             links = await self._links.links_by_tag(workspace_id, workspace_tags)
@@ -282,19 +294,18 @@ class IngestPipeline:
         return utm_by_workspace
 
     def _enrich_and_advance_session(
-        self, arrival: _ParsedEventOfWorkspace, utm_by_workspace: _UtmByWorkspace
-    ) -> Event:
+        self, arrival: _ParsedEventOfWorkspace, rows: BatchEnricher
+    ) -> EnrichedEvent | Event:
         key = arrival.parsed.session_key
         known = self._sessions.get(key)
         visitor = arrival.workspace.id, arrival.parsed.ids.visitor_id
         campaign = latest_campaign(campaign_of_state(known), self._campaigns.get(visitor))
-        event = self._enricher.build_event_row(
+        event = rows.add_event(
             arrival.queued,
             arrival.parsed,
-            workspace=arrival.workspace,
-            session=session_state_before_event(known, campaign, arrival.parsed.timestamp),
+            arrival.workspace,
+            session_state_before_event(known, campaign, arrival.parsed.timestamp),
             high_rate=self._count_and_check_minute_rate(arrival.parsed),
-            utm_by_tag=utm_by_workspace.get(arrival.workspace.id, {}),
         )
         if not event.is_bot and event.from_device:
             self._sessions.put(key, session_state_after_event(event, known))
@@ -323,6 +334,10 @@ def limit_of_next_batch(latest: Sequence[QueuedEvent], most: int) -> int:
 
 def _is_kept_raw(arrival: ReceivedEvent) -> bool:
     return arrival.channel is IngestEndpoint.WEBHOOK and UNPARSED_HEADER in arrival.headers
+
+
+def _rule_candidate(step: _ParsedEventOfWorkspace, event: Event) -> RuleCandidate:
+    return RuleCandidate(event, _end_user_agent(step, event.source))
 
 
 def _end_user_agent(arrival: _ParsedEventOfWorkspace, source: str) -> str | None:

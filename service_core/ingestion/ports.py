@@ -227,6 +227,9 @@ class EventStore(Protocol):
         An event of a sender with a key supersedes one of a sender without, of the same id: the latter is kept and
         counts nowhere (`SupersededEventStore`).
 
+        Args:
+            events: a consumer gives `EventColumns`; a store that reads its columns makes no `Event`.
+
         Returns:
             How many events were new.
         """

@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from service_core.access.analytics_settings import CustomChannel
 from service_core.ingestion.campaign import UTM_FIELDS, Campaign
 from service_core.ingestion.event_names import is_system_event
-from service_core.ingestion.models import CAMPAIGN_COLUMNS, Event
+from service_core.ingestion.models import EnrichedEvent, Event
 from service_core.ingestion.page_context import PageContext
 from service_core.ingestion.page_urls import stripped_query_values
 from service_core.ingestion.ports import SessionState
@@ -17,12 +16,11 @@ from service_core.ingestion.traffic_classification import DIRECT_VISIT, TrafficC
 
 _CLICK_ID_COLUMNS: Final = ("gclid", "gbraid", "wbraid", "fbclid", "ttclid", "oppref", "msclkid")
 _NO_CAMPAIGN: Final = Campaign()
-_campaign_values: Final = attrgetter(*CAMPAIGN_COLUMNS)
 _NO_STATE: Final = SessionState(None)
 
 
 class VisitorCampaign(NamedTuple):
-    """The `CAMPAIGN_COLUMNS` of an event of a visitor, and its time."""
+    """The values of `CAMPAIGN_COLUMNS` of an event of a visitor, and its time."""
 
     at: datetime
     values: tuple[str | None, ...]
@@ -47,36 +45,69 @@ def traffic_source_columns(
         custom_channels: the workspace's own channels.
         consent_denied: whether the event keeps no click ids.
     """
-    referral = (
-        classifier.classify_visit(
-            _NO_CAMPAIGN, page.external_referrer_host, custom_channels, is_app=page.is_app_referrer
-        )
-        if page.external_referrer_host
-        else None
-    )
-    own = (
-        referral
-        if campaign.is_empty
-        else classifier.classify_visit(
-            campaign, page.external_referrer_host, custom_channels, is_app=page.is_app_referrer
-        )
-    )
-    in_url = not campaign.is_empty and _query_contains_campaign(page.query, campaign)
-    carried = not in_url and _repeats_last_campaign_of_visitor(
-        campaign, session_to_inherit_from, consent_denied=consent_denied
-    )
-    source, medium, channel = (referral if carried else own) or _session_traffic_source_or_direct(
-        session_to_inherit_from
-    )
+    origin = classify_event_origin(campaign, page, classifier, custom_channels, consent_denied=consent_denied)
+    carried = repeats_last_campaign_of_visitor(origin, session_to_inherit_from)
+    source, medium, channel = traffic_source_of_event(origin, session_to_inherit_from, carried=carried)
     return {
         "attribution_source": source,
         "attribution_medium": medium,
         "channel": channel,
         "attribution_carried": carried,
-        "campaign_in_url": in_url,
-        **_traffic_columns_with_prefix("own", own),
-        **_traffic_columns_with_prefix("referral", referral),
+        **origin.columns(),
     }
+
+
+class EventOrigin(NamedTuple):
+    """What an event itself, without its session, says about where its visit came from.
+
+    Attributes:
+        own: by all that the event carries; None if it carries nothing.
+        referral: by its external referrer alone; None without one.
+        in_url: whether the address of the page has the campaign values.
+        campaign_values: the values of `CAMPAIGN_COLUMNS`.
+    """
+
+    own: TrafficSource | None
+    referral: TrafficSource | None
+    in_url: bool
+    campaign_values: tuple[str | None, ...]
+
+    def columns(self) -> dict[str, Any]:
+        """Returns the columns of the event that follow from it."""
+        return {
+            "campaign_in_url": self.in_url,
+            **_traffic_columns_with_prefix("own", self.own),
+            **_traffic_columns_with_prefix("referral", self.referral),
+        }
+
+
+def classify_event_origin(
+    campaign: Campaign,
+    page: PageContext,
+    classifier: TrafficClassifier,
+    custom_channels: tuple[CustomChannel, ...] = (),
+    *,
+    consent_denied: bool = False,
+) -> EventOrigin:
+    """Returns where an event says that its visit came from; the arguments are those of `traffic_source_columns`."""
+    host, is_app = page.external_referrer_host, page.is_app_referrer
+    referral = classifier.classify_visit(_NO_CAMPAIGN, host, custom_channels, is_app=is_app) if host else None
+    own = (
+        referral
+        if campaign.is_empty
+        else classifier.classify_visit(campaign, host, custom_channels, is_app=is_app)
+    )
+    in_url = not campaign.is_empty and _query_contains_campaign(page.query, campaign)
+    utm = tuple(campaign.utm.get(name) for name in UTM_FIELDS)
+    click_id = (None, None) if consent_denied else campaign.first_click_id
+    return EventOrigin(own, referral, in_url, (*utm, *click_id, campaign.lyr))
+
+
+def traffic_source_of_event(
+    origin: EventOrigin, session: SessionState | None, *, carried: bool
+) -> TrafficSource:
+    """Returns where an event came from: its own origin, only its referral if it is carried, or that of its session."""
+    return (origin.referral if carried else origin.own) or _session_traffic_source_or_direct(session)
 
 
 def campaign_columns_within_consent(
@@ -108,18 +139,22 @@ def session_state_before_event(
     began = session is not None and session.first_at is not None and session.first_at <= timestamp
     state = session if session is not None and began else SessionState(None)
     if campaign is None or campaign.at > timestamp:
+        if began and state.last_campaign is None and state.last_campaign_at is None:
+            return state
         return replace(state, last_campaign=None, last_campaign_at=None) if began else None
+    if state.last_campaign == campaign.values and state.last_campaign_at == campaign.at:
+        return state
     return replace(state, last_campaign=campaign.values, last_campaign_at=campaign.at)
 
 
-def session_state_after_event(event: Event, session: SessionState | None) -> SessionState:
+def session_state_after_event(event: Event | EnrichedEvent, session: SessionState | None) -> SessionState:
     """Returns the session state after one more event.
 
     An event from before the start of the session only moves the start and the landing page. Later events inherit the
     source of an event that may be a touch, and the landing page of an event that is no system event.
     """
     state = session or _NO_STATE
-    source: Event | SessionState = state
+    source: Event | EnrichedEvent | SessionState = state
     page = None if is_system_event(event.event_name) else event.landing_page
     campaign = latest_campaign(campaign_of_state(state), campaign_of_event(event))
     values, at = (campaign.values, campaign.at) if campaign else (state.last_campaign, state.last_campaign_at)
@@ -139,16 +174,19 @@ def session_state_after_event(event: Event, session: SessionState | None) -> Ses
     )
 
 
-def campaign_of_event(event: Event) -> VisitorCampaign | None:
+def campaign_of_event(event: Event | EnrichedEvent) -> VisitorCampaign | None:
     """Returns the campaign values of an event with its time; None without any."""
-    values = _campaign_values(event)
+    values = event.campaign_values
     return VisitorCampaign(event.timestamp, values) if any(values) else None
 
 
 def latest_campaign(*campaigns: VisitorCampaign | None) -> VisitorCampaign | None:
     """Returns the latest of several campaigns, of equals the last one; None without any."""
-    known = [campaign for campaign in campaigns if campaign is not None]
-    return max(reversed(known), key=lambda campaign: campaign.at, default=None)
+    latest: VisitorCampaign | None = None
+    for campaign in campaigns:
+        if campaign is not None and (latest is None or campaign.at >= latest.at):
+            latest = campaign
+    return latest
 
 
 def campaign_of_state(session: SessionState | None) -> VisitorCampaign | None:
@@ -163,15 +201,12 @@ def _query_contains_campaign(query: str, campaign: Campaign) -> bool:
     return stripped_query_values(query).issuperset(campaign.sent_values_and_link_tag())
 
 
-def _repeats_last_campaign_of_visitor(
-    campaign: Campaign, session: SessionState | None, *, consent_denied: bool
-) -> bool:
-    """Returns whether the stored values equal the visitor's latest ones, because the client may have kept them."""
-    if session is None or session.last_campaign is None:
-        return False
-    utm = tuple(campaign.utm.get(name) for name in UTM_FIELDS)
-    click_id = (None, None) if consent_denied else campaign.first_click_id
-    return session.last_campaign == (*utm, *click_id, campaign.lyr)
+def repeats_last_campaign_of_visitor(origin: EventOrigin, session: SessionState | None) -> bool:
+    """Returns whether the stored values equal the visitor's latest ones and are not in the address of the page.
+
+    The client may have kept them.
+    """
+    return not origin.in_url and session is not None and session.last_campaign == origin.campaign_values
 
 
 def _session_traffic_source_or_direct(session: SessionState | None) -> TrafficSource:

@@ -7,6 +7,8 @@ from service_core.plugin import Event
 
 ALIAS: Final = "$alias"
 WEB_ATTRIBUTION_MATCHED: Final = "$web_attribution_matched"
+IDENTITY_EVENTS: Final = frozenset({ALIAS, WEB_ATTRIBUTION_MATCHED})
+"""Events that may assert an identity; others do by an external id only."""
 
 
 class IdentityLinks(NamedTuple):

@@ -10,8 +10,15 @@ import orjson
 import polars as pl
 
 from plugins.events_sql.schema.row_mapping import to_naive_utc
-from plugins.events_sql.writes.event_frames import drop_ids_repeated_within, events_to_frame
-from service_core.plugin import ORDER_DEDUP_WINDOW, Event, has_email
+from plugins.events_sql.writes.event_frames import events_to_frame, places_without_ids_repeated_within
+from service_core.plugin import (
+    IDENTIFY_EVENT,
+    ORDER_DEDUP_WINDOW,
+    TRACKED_SOURCES,
+    Event,
+    EventColumns,
+    has_email,
+)
 
 _LENGTH_BYTES: Final = 8
 
@@ -42,17 +49,22 @@ class EventBatch:
     @classmethod
     def of_events(cls, events: Sequence[Event]) -> Self:
         """Returns the batch of some events, of which there is at least one."""
-        unique, superseded = drop_ids_repeated_within(events, ORDER_DEDUP_WINDOW.total_seconds())
-        received = [event.received_at for event in events]
+        columns = EventColumns.of_events(events)
+        places, superseded = places_without_ids_repeated_within(columns, ORDER_DEDUP_WINDOW.total_seconds())
+        received = columns.column("received_at")
+        superseded_events = columns.select([place for place, _ in superseded])
+        workspaces = superseded_events.column("workspace_id")
         return cls(
-            unique=events_to_frame(unique),
-            superseded=events_to_frame([each.event for each in superseded]),
-            superseded_keys=tuple((str(each.event.workspace_id), each.superseded_by) for each in superseded),
+            unique=events_to_frame(columns.select(places)),
+            superseded=events_to_frame(superseded_events),
+            superseded_keys=tuple(
+                (str(workspace), seq) for workspace, (_, seq) in zip(workspaces, superseded, strict=True)
+            ),
             first_received=to_naive_utc(min(received)),
             last_received=to_naive_utc(max(received)),
-            has_touches=any(event.reported_touches for event in events),
-            has_emails=any(map(has_email, events)),
-            has_lone_ids=any(event.lone_distinct_id for event in events),
+            has_touches=any(columns.column("reported_touches")),
+            has_emails=_any_has_email(columns),
+            has_lone_ids=_any_has_lone_distinct_id(columns),
         )
 
     def encode(self) -> bytes:
@@ -85,6 +97,27 @@ class EventBatch:
             has_emails=head["has_emails"],
             has_lone_ids=head["has_lone_ids"],
         )
+
+
+def _any_has_email(columns: EventColumns) -> bool:
+    """Returns whether `has_email` holds for an event; only those are looked at that may name or seek a person."""
+    names, sources, strong_ids = map(columns.column, ("event_name", "source", "strong_id"))
+    return any(
+        has_email(columns[place])
+        for place, (name, source, strong_id) in enumerate(zip(names, sources, strong_ids, strict=True))
+        if name == IDENTIFY_EVENT
+        or source not in TRACKED_SOURCES
+        or (strong_id is not None and "@" in strong_id)
+    )
+
+
+def _any_has_lone_distinct_id(columns: EventColumns) -> bool:
+    """Returns whether an event has a `lone_distinct_id`."""
+    ids = map(columns.column, ("strong_id", "anonymous_id", "visitor_id", "distinct_id"))
+    return any(
+        strong is None and anonymous is None and distinct and visitor == distinct
+        for strong, anonymous, visitor, distinct in zip(*ids, strict=True)
+    )
 
 
 def _frame_to_bytes(frame: pl.DataFrame) -> bytes:
