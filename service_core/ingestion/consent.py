@@ -46,7 +46,8 @@ def is_consent_denied(properties: Mapping[str, Any], *others: Mapping[str, Any])
         properties: the properties of the event.
         others: further objects whose field ``consent`` counts alike.
     """
-    return any(_denies(source["consent"]) for source in (properties, *others) if "consent" in source)
+    sources = [source for source in (properties, *others) if "consent" in source]
+    return bool(sources) and any(_denies(source["consent"]) for source in sources)
 
 
 def _denies(consent: object) -> bool:

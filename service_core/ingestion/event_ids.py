@@ -74,10 +74,9 @@ def parse_event_ids(event_name: str, body: Mapping[str, Any], properties: Mappin
         )
         user = _first_new_user_id_other_than(body, properties, previous) or user
     sent = (distinct, user, anonymous, visitor)
-    if any(value and not is_placeholder_id(value) for value in sent):
-        distinct, user, anonymous, visitor = (
-            None if value and is_placeholder_id(value) else value for value in sent
-        )
+    real = [None if value and is_placeholder_id(value) else value for value in sent]
+    if any(real):
+        distinct, user, anonymous, visitor = real
     device = anonymous or visitor or distinct or user
     if device is None:
         raise ValueError("an accepted event has an identity")
@@ -91,7 +90,7 @@ def _user_id_or_separate_distinct_id(
     user_id: str | None, distinct_id: str | None, weak_ids: tuple[str | None, ...]
 ) -> str | None:
     """Returns the user id, or else the distinct id if a different weak id was sent; None for a placeholder."""
-    if user_id is None and any(other and other != distinct_id for other in weak_ids):
+    if user_id is None and not {distinct_id, None}.issuperset(weak_ids):
         user_id = distinct_id
     return None if user_id is None or is_placeholder_id(user_id) else user_id
 

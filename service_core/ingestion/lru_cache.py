@@ -19,15 +19,15 @@ class LruCache(Generic[_K, _V]):
 
     def get(self, key: _K) -> _V | None:
         """Returns the value of a key and marks it as used; None if it is not cached."""
-        if key not in self._values:
-            return None
-        self._values.move_to_end(key)
-        return self._values[key]
+        value = self._values.get(key)
+        if value is not None:
+            self._values.move_to_end(key)
+        return value
 
     def put(self, key: _K, value: _V) -> None:
         """Stores a value."""
+        self._values.pop(key, None)
         self._values[key] = value
-        self._values.move_to_end(key)
         if len(self._values) > self._max_entries:
             self._values.popitem(last=False)
 

@@ -5,8 +5,8 @@ again; the store ignores events that it has stored before.
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -164,7 +164,7 @@ class IngestPipeline:
         self._campaigns: LruCache[tuple[UUID, str], VisitorCampaign] = LruCache(
             max(_SESSION_CACHE_SIZE, 2 * batch_size)
         )
-        self._event_counts_by_minute: LruCache[tuple[UUID, str, datetime], int] = LruCache(
+        self._event_counts_by_minute: LruCache[tuple[UUID, str, int], int] = LruCache(
             max(_SESSION_CACHE_SIZE, 2 * batch_size)
         )
 
@@ -211,7 +211,7 @@ class IngestPipeline:
         quarantined: list[QuarantinedEvent] = []
         ignored: dict[int, Sequence[str]] = {}
         async for taken in _yield_to_event_loop_every_50(batch):
-            queued = await self._mapped_if_kept_raw(taken)
+            queued = await self._map_again_or_keep(taken) if _is_kept_raw(taken.arrival) else taken
             try:
                 ready.append(self._parse_queued(queued, workspaces[queued.arrival.workspace_id]))
             except Exception as fault:  # noqa: BLE001 - one event never blocks the others
@@ -232,7 +232,9 @@ class IngestPipeline:
             if unused := ignored_values(
                 step.body,
                 event,
-                is_paid_event=step.is_of_provider or self._is_paid_event(event.event_name, step.workspace),
+                is_paid_event=not event.revenue
+                or step.is_of_provider
+                or self._is_paid_event(event.event_name, step.workspace),
                 has_unread_fields=UNREAD_FIELDS_HEADER in step.queued.arrival.headers,
                 is_storable=step.is_storable,
             ):
@@ -241,12 +243,9 @@ class IngestPipeline:
         candidates = [_rule_candidate(stored[place], events[place]) for place in triggered]
         return _EnrichedBatch(events, candidates, quarantined, ignored)
 
-    async def _mapped_if_kept_raw(self, queued: QueuedEvent) -> QueuedEvent:
+    async def _map_again_or_keep(self, queued: QueuedEvent) -> QueuedEvent:
         """Returns the event of a message that was kept raw, if it can be mapped now; else the same event."""
-        arrival = queued.arrival
-        if self._map_kept_message is None or not _is_kept_raw(arrival):
-            return queued
-        mapped = await self._map_kept_message(arrival)
+        mapped = await self._map_kept_message(queued.arrival) if self._map_kept_message else None
         return queued if mapped is None else QueuedEvent(queued.seq, mapped)
 
     def _parse_queued(self, queued: QueuedEvent, workspace: Workspace | None) -> _ParsedEventOfWorkspace:
@@ -278,17 +277,16 @@ class IngestPipeline:
         self, arrivals: Iterable[_ParsedEventOfWorkspace]
     ) -> UtmByWorkspace:
         """Returns UTM values by workspace and link tag, for events that have a tag and no UTM value."""
-        tags: dict[UUID, set[str]] = {}
+        if self._links is None:
+            return {}
+        tags: defaultdict[UUID, set[str]] = defaultdict(set)
         for step in arrivals:
-            sent = step.parsed.properties
-            if self._links and (
-                bare_tags := {link_tag_without_utm(sent) or "", *link_tags_of_touches_without_utm(sent)}
-                - {""}
-            ):
-                tags.setdefault(step.workspace.id, set()).update(bare_tags)
+            if tag := link_tag_without_utm(step.parsed.properties):
+                tags[step.workspace.id].add(tag)
+            if touch_tags := link_tags_of_touches_without_utm(step.parsed.properties):
+                tags[step.workspace.id].update(touch_tags)
         utm_by_workspace: dict[UUID, dict[str, Mapping[str, str]]] = {}
         for workspace_id, workspace_tags in tags.items():
-            assert self._links is not None
             links = await self._links.links_by_tag(workspace_id, workspace_tags)
             utm_by_workspace[workspace_id] = {tag: link.utm for tag, link in links.items()}
         return utm_by_workspace
@@ -315,7 +313,7 @@ class IngestPipeline:
 
     def _count_and_check_minute_rate(self, parsed: ParsedEvent) -> bool:
         """Counts the event, and returns whether its visitor has sent more than 200 in the minute."""
-        minute = parsed.workspace_id, parsed.ids.visitor_id, parsed.timestamp.replace(second=0, microsecond=0)
+        minute = parsed.workspace_id, parsed.ids.visitor_id, int(parsed.timestamp.timestamp()) // 60
         seen = (self._event_counts_by_minute.get(minute) or 0) + 1
         self._event_counts_by_minute.put(minute, seen)
         return seen > HIGH_RATE_THRESHOLD

@@ -27,7 +27,7 @@ from service_core.ingestion.page_context import PageContext, parse_page_context
 from service_core.ingestion.traffic_classification import TrafficClassifier
 from service_core.ingestion.traffic_source_columns import campaign_columns_within_consent
 
-_TIMESTAMP_FIELDS: Final = tuple(f"{side}_touch_timestamp" for side in TOUCH_POSITIONS)
+_TIMESTAMP_FIELDS: Final = frozenset(f"{side}_touch_timestamp" for side in TOUCH_POSITIONS)
 _UTM_ALIASES: Final = MappingProxyType(
     {name: f"utm_{name}" for name in ("source", "medium", "campaign", "term", "content")}
     | {"click_id": "clickId", "click_id_type": "clickIdType", "landing_page": "url"}
@@ -44,7 +44,7 @@ class _ReportedTouch(NamedTuple):
 
 def link_tags_of_touches_without_utm(properties: Mapping[str, Any]) -> list[str]:
     """Returns the link tags of reported touches that have no UTM values of their own."""
-    if not any(name in properties for name in _TIMESTAMP_FIELDS):
+    if _TIMESTAMP_FIELDS.isdisjoint(properties):
         return []
     touches = [
         parse_campaign_and_install_referrer(_touch_properties(properties, side)) for side in TOUCH_POSITIONS
@@ -71,7 +71,7 @@ def reported_touch_columns(
         utm_by_tag: UTM values by link tag.
         consent_denied: whether consent was denied; click ids are left out then.
     """
-    if not any(name in properties for name in _TIMESTAMP_FIELDS):
+    if _TIMESTAMP_FIELDS.isdisjoint(properties):
         return None
     columns: dict[str, str] = {}
     previous: Mapping[str, str] = {}

@@ -23,10 +23,9 @@ _LARGE_EXPONENT: Final = re.compile(rb"[:,\[\s]-?[0-9][0-9.]*[eE]\+?[0-9]{3}")
 
 def replace_nul_and_surrogates(value: str) -> str:
     """Returns the text with NUL and lone surrogates replaced by U+FFFD."""
-    if "\0" in value:
-        value = value.replace("\0", _REPLACEMENT)
     if value.isascii():
-        return value
+        return value.replace("\0", _REPLACEMENT) if "\0" in value else value
+    value = value.replace("\0", _REPLACEMENT)
     try:
         value.encode()
     except UnicodeEncodeError:

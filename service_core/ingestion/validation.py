@@ -102,8 +102,7 @@ def trimmed_identifier_or_none(value: object) -> str | None:
 def text_of_string_or_number(value: object) -> str | None:
     """Returns text or a number as trimmed, sanitized text; None if it is empty or of another type."""
     if isinstance(value, str):
-        is_storable = value.isascii() and "\0" not in value
-        return (value if is_storable else replace_nul_and_surrogates(value)).strip() or None
+        return replace_nul_and_surrogates(value).strip() or None
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
