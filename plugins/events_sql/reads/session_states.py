@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
+from uuid import UUID
 
 import sqlalchemy as sa
 
@@ -24,55 +25,58 @@ def read_session_states(
 ) -> dict[SessionKey, SessionState]:
     """Returns the state of each session that is stored or whose visitor has campaign values."""
     wanted, states = set(keys), {}
-    for workspace_id, visitor, session_id, *facts in runner.fetch_rows(_states_of_all_key_combinations(keys)):
-        key = workspace_id, visitor.removeprefix("v:"), session_id
-        if key in wanted:
+    campaigns: dict[tuple[UUID, str], tuple[tuple[str | None, ...], datetime]] = {}
+    rows = runner.fetch_rows(_sessions_and_latest_campaigns(keys))
+    for workspace_id, prefixed_id, session_id, campaign, campaign_at, place, *facts in rows:
+        visitor = workspace_id, prefixed_id.removeprefix("v:")
+        if (key := (*visitor, session_id)) in wanted:
             states[key] = _to_session_state(*facts)
-    campaigns = {
-        (workspace_id, visitor.removeprefix("v:")): (tuple(values), _instant_of_position(position))
-        for workspace_id, visitor, values, position in runner.fetch_rows(_latest_campaign_per_visitor(keys))
-    }
-    for key in wanted:
+        if place == 1 and campaign_at is not None:
+            campaigns[visitor] = tuple(campaign), _instant_of_position(campaign_at)
+    for key in wanted if campaigns else ():
         if (latest := campaigns.get(key[:2])) is not None:
             state = states.get(key, SessionState(None))
             states[key] = replace(state, last_campaign=latest[0], last_campaign_at=latest[1])
     return states
 
 
-def _states_of_all_key_combinations(keys: Sequence[SessionKey]) -> sa.Select[Any]:
-    """Selects the states of all combinations of the given workspaces, visitors and sessions; callers drop the others."""
+def _sessions_and_latest_campaigns(keys: Sequence[SessionKey]) -> sa.Select[Any]:
+    """Selects visits of the visitors: those of the given sessions, and each visitor's latest with campaign values.
+
+    The first are those of all combinations of the given workspaces, visitors and sessions; callers drop the others. One
+    statement, because finding the numbers of thousands of visitors costs more than all else.
+    """
     c = SESSIONS.c
+    workspaces = sa.literal(sorted({key[0] for key in keys}), sa.ARRAY(sa.Uuid))
+    visitors = sa.literal(sorted({"v:" + key[1] for key in keys}), sa.ARRAY(sa.Text))
     sessions = sa.literal(sorted({key[2] for key in keys}), sa.ARRAY(sa.Text))
     begins_with_system_event = sa.and_(
         fn.TextStartsWith(c.entry_event_name, sa.literal("$")),
         sa.not_(name_in(c.entry_event_name, PAGE_VIEWS)),
     )
-    landing_page = sa.case((sa.not_(begins_with_system_event), c.entry_landing_page))
-    columns = (ID_NUMBERS.c.workspace_id, ID_NUMBERS.c.id, c.session_id, c.first_at, landing_page, c.touch)
-    return _visit_sessions_of_visitors(keys, *columns).where(fn.InArray(c.session_id, sessions))
-
-
-def _latest_campaign_per_visitor(keys: Sequence[SessionKey]) -> sa.Select[Any]:
-    c = SESSIONS.c
-    place = sa.func.row_number().over(partition_by=c.visitor_no, order_by=c.campaign_at.desc()).label("place")
-    ids = (ID_NUMBERS.c.workspace_id, ID_NUMBERS.c.id)
-    campaigns = _visit_sessions_of_visitors(keys, *ids, c.campaign, c.campaign_at, place)
-    numbered = campaigns.where(c.campaign_at.is_not(None)).subquery("numbered")
-    return sa.select(*list(numbered.c)[:-1]).where(numbered.c.place == 1)
-
-
-def _visit_sessions_of_visitors(keys: Sequence[SessionKey], *columns: Any) -> sa.Select[Any]:
-    """Selects columns of the sessions of all combinations of the given workspaces and visitors."""
-    c = SESSIONS.c
-    workspaces = sa.literal(sorted({key[0] for key in keys}), sa.ARRAY(sa.Uuid))
-    visitors = sa.literal(sorted({"v:" + key[1] for key in keys}), sa.ARRAY(sa.Text))
+    latest_first = sa.func.row_number().over(
+        partition_by=c.visitor_no, order_by=c.campaign_at.desc().nulls_last()
+    )
     same = sa.and_(c.visitor_no == ID_NUMBERS.c.number, c.workspace_id == ID_NUMBERS.c.workspace_id)
-    return (
-        sa.select(*columns)
+    visits = (
+        sa.select(
+            ID_NUMBERS.c.workspace_id,
+            ID_NUMBERS.c.id,
+            c.session_id,
+            c.campaign,
+            c.campaign_at,
+            latest_first.label("place"),
+            c.first_at,
+            sa.case((sa.not_(begins_with_system_event), c.entry_landing_page)).label("landing_page"),
+            c.touch,
+        )
         .join_from(ID_NUMBERS, SESSIONS, same)
         .where(fn.InArray(ID_NUMBERS.c.workspace_id, workspaces), fn.InArray(ID_NUMBERS.c.id, visitors))
         .where(sa.not_(c.is_bot), c.from_device)
+        .subquery("visits")
     )
+    is_latest = sa.and_(visits.c.place == 1, visits.c.campaign_at.is_not(None))
+    return sa.select(visits).where(sa.or_(fn.InArray(visits.c.session_id, sessions), is_latest))
 
 
 def _to_session_state(
