@@ -4,7 +4,7 @@
 client, an address or an amount that several events of a batch share is looked up once, by the fields it depends on.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -129,13 +129,14 @@ class _SharedRows(Generic[_V]):
         self._position_by_key: Final[dict[object, int]] = {}
         self._columns_of_event: Final = attrgetter(*names)
 
-    def position_of(self, key: object, look_up: Callable[[], tuple[Mapping[str, Any], _V]]) -> int:
-        """Returns the position of the row of a key; ``look_up`` is called for the first event with it."""
-        position = self._position_by_key.get(key)
-        if position is None:
-            columns, value = look_up()
-            position = self._append(tuple([columns.get(name, _DEFAULTS[name]) for name in self.names]), value)
-            self._position_by_key[key] = position
+    def find(self, key: object) -> int | None:
+        """Returns the position of the row of a key; None if no event had it yet."""
+        return self._position_by_key.get(key)
+
+    def add(self, key: object, columns: Mapping[str, Any], value: _V) -> int:
+        """Adds the row of a key and returns its position; absent columns have the defaults of `Event`."""
+        position = self._append(tuple([columns.get(name, _DEFAULTS[name]) for name in self.names]), value)
+        self._position_by_key[key] = position
         return position
 
     def append_event(self, event: Event) -> None:
@@ -168,6 +169,7 @@ class BatchEnricher:
         self._clients = _SharedRows[_Client](_CLIENT_COLUMNS)
         self._places = _SharedRows[None](_PLACE_COLUMNS)
         self._others = _SharedRows[None](_OTHER_COLUMNS)
+        self._position_of_defaults: Final = self._others.add(None, _OTHER_VALUES, None)
         self._amounts: dict[object, tuple[int | None, str | None]] = {}
 
     def columns(self) -> EventColumns:
@@ -210,7 +212,7 @@ class BatchEnricher:
         self._origins.positions.append(origin_position)
         self._clients.positions.append(client_position)
         self._places.positions.append(place_position)
-        self._others.positions.append(self._others.position_of(None, lambda: (_OTHER_VALUES, None)))
+        self._others.positions.append(self._position_of_defaults)
         return enriched
 
     def _add_row(self, event: Event) -> Event:
@@ -222,42 +224,31 @@ class BatchEnricher:
 
     def _origin_position(self, parsed: ParsedEvent, workspace: Workspace) -> int:
         """Returns the position of the columns of page, referrer and campaign."""
-        denied, properties = parsed.consent_denied, parsed.properties
+        key = workspace.id.int, parsed.consent_denied, _sent_values(parsed.properties, _ORIGIN_FIELDS)
+        known = self._origins.find(key)
+        return self._origins.add(key, *self._look_up_origin(parsed, workspace)) if known is None else known
 
-        def look_up() -> tuple[dict[str, Any], _Origin]:
-            classifier = self._enricher.classifier
-            page = parse_page_context(properties, workspace, classifier)
-            campaign = parse_campaign_and_install_referrer(properties)
-            campaign.fill_utm_from_link_if_none_sent(self._utm_by_workspace.get(workspace.id, _NO_LINKS))
-            origin = classify_event_origin(
-                campaign, page, classifier, workspace.rules.channels, consent_denied=denied
-            )
-            columns = {
-                **origin.columns(),
-                **campaign_columns_within_consent(campaign, {}, consent_denied=denied),
-                **page_columns(page, consent_denied=denied),
-            }
-            return columns, _Origin(
-                origin, page.path, campaign.is_empty, page.is_spam_referrer, _has_device_sign(columns)
-            )
-
-        key = workspace.id.int, denied, _sent_values(properties, _ORIGIN_FIELDS)
-        return self._origins.position_of(key, look_up)
+    def _look_up_origin(self, parsed: ParsedEvent, workspace: Workspace) -> tuple[dict[str, Any], _Origin]:
+        classifier, denied = self._enricher.classifier, parsed.consent_denied
+        page = parse_page_context(parsed.properties, workspace, classifier)
+        campaign = parse_campaign_and_install_referrer(parsed.properties)
+        campaign.fill_utm_from_link_if_none_sent(self._utm_by_workspace.get(workspace.id, _NO_LINKS))
+        origin = classify_event_origin(
+            campaign, page, classifier, workspace.rules.channels, consent_denied=denied
+        )
+        columns = {
+            **origin.columns(),
+            **campaign_columns_within_consent(campaign, {}, consent_denied=denied),
+            **page_columns(page, consent_denied=denied),
+        }
+        return columns, _Origin(
+            origin, page.path, campaign.is_empty, page.is_spam_referrer, _has_device_sign(columns)
+        )
 
     def _client_position(
         self, parsed: ParsedEvent, arrival: ReceivedEvent, *, spam_referrer: bool, high_rate: bool
     ) -> int:
         """Returns the position of the columns of SDK, device and bot."""
-
-        def look_up() -> tuple[dict[str, Any], _Client]:
-            source = self._enricher.event_source(parsed, arrival)
-            bot = self._enricher.bot_columns_unless_webhook(
-                parsed, arrival, source, spam_referrer=spam_referrer, high_rate=high_rate
-            )
-            device = self._enricher.device_columns_unless_webhook(parsed, arrival, source)
-            columns = {"source": source, **sdk_columns(parsed), **device, **bot}
-            return columns, _Client(source, columns["is_bot"], _has_device_sign(columns))
-
         key = (
             arrival.channel,
             arrival.user_agent,
@@ -268,18 +259,38 @@ class BatchEnricher:
             spam_referrer,
             high_rate,
         )
-        return self._clients.position_of(key, look_up)
+        known = self._clients.find(key)
+        if known is not None:
+            return known
+        return self._clients.add(
+            key, *self._look_up_client(parsed, arrival, spam_referrer=spam_referrer, high_rate=high_rate)
+        )
+
+    def _look_up_client(
+        self, parsed: ParsedEvent, arrival: ReceivedEvent, *, spam_referrer: bool, high_rate: bool
+    ) -> tuple[dict[str, Any], _Client]:
+        source = self._enricher.event_source(parsed, arrival)
+        bot = self._enricher.bot_columns_unless_webhook(
+            parsed, arrival, source, spam_referrer=spam_referrer, high_rate=high_rate
+        )
+        device = self._enricher.device_columns_unless_webhook(parsed, arrival, source)
+        columns = {"source": source, **sdk_columns(parsed), **device, **bot}
+        return columns, _Client(source, columns["is_bot"], _has_device_sign(columns))
 
     def _place_position(self, parsed: ParsedEvent, arrival: ReceivedEvent, source: str) -> int:
         """Returns the position of the columns of address and location."""
-
-        def look_up() -> tuple[dict[str, Any], None]:
-            ip = reported_or_connection_ip(parsed.ip, arrival.address, source)
-            location = self._enricher.location_columns_of_end_user(ip, source)
-            return {"ip": None if parsed.consent_denied else ip, **location}, None
-
         key = _key_of_sent(parsed.ip), arrival.address, source, parsed.consent_denied
-        return self._places.position_of(key, look_up)
+        known = self._places.find(key)
+        return (
+            self._places.add(key, self._look_up_place(parsed, arrival, source), None)
+            if known is None
+            else known
+        )
+
+    def _look_up_place(self, parsed: ParsedEvent, arrival: ReceivedEvent, source: str) -> dict[str, Any]:
+        ip = reported_or_connection_ip(parsed.ip, arrival.address, source)
+        location = self._enricher.location_columns_of_end_user(ip, source)
+        return {"ip": None if parsed.consent_denied else ip, **location}
 
     def _amount(self, properties: Mapping[str, Any], default_currency: str) -> tuple[int | None, str | None]:
         """Returns the amount in minor units and its currency."""
