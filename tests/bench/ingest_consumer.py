@@ -1,6 +1,7 @@
 """Measures the CPU time of an accepted event in the consumer: dequeue, enrich, append, acknowledge.
 
-Usage: ``python -m tests.bench.ingest_consumer [--events 20000] [--write]``. Refuses to print when the store does not
+Usage: ``python -m tests.bench.ingest_consumer [--events 20000] [--write]``. Once each event begins a session, which costs
+most, and once four events share one. Refuses to print when the store does not
 hold what was sent, counted by SQL on the engine. With ``--write`` the table goes into `docs/figures.md`.
 """
 
@@ -15,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from hosts.asgi_runner import freeze_objects_and_raise_gc_threshold
 from hosts.composition.compose import load_installed_registry_once
 from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
@@ -65,7 +67,7 @@ class TimedPorts:
 
 
 @asynccontextmanager
-async def filled_queue(events: int):
+async def filled_queue(events: int, events_per_session: int = 1):
     """Yields a deployment with a number of queued events."""
     with tempfile.TemporaryDirectory(dir=".") as folder:
         config, _ = await create_deployment(Path(folder))
@@ -73,15 +75,19 @@ async def filled_queue(events: int):
         ports = Ports(settings, Path(folder), load_installed_registry_once(), system_clock)
         async with start_adapters([ports.workspace, ports.queue, ports.events, ports.devices]):
             workspaces = await ports.workspace.credentials.list_workspaces()
-            arrivals = [make_arrival(workspaces[n % WORKSPACES].id, n) for n in range(events)]
+            sessions = (number // events_per_session for number in range(events))
+            arrivals = [
+                make_arrival(workspaces[session % WORKSPACES].id, number, session)
+                for number, session in enumerate(sessions)
+            ]
             for start in range(0, events, 5_000):
                 await asyncio.gather(*map(ports.queue.offer, arrivals[start : start + 5_000]))
             yield ports, settings
 
 
-def make_arrival(workspace_id, number: int) -> ReceivedEvent:
-    body = build_request("", number).partition(b"\r\n\r\n")[2]
-    agent = BROWSER.format(number % 40 + 100)
+def make_arrival(workspace_id, number: int, session: int) -> ReceivedEvent:
+    body = build_request("", session).partition(b"\r\n\r\n")[2]
+    agent = BROWSER.format(session % 40 + 100)
     return ReceivedEvent(
         workspace_id, workspace_id, IngestEndpoint.TRACK, f"e{number}", True, datetime.now(UTC), body, agent,
         "203.0.113.7", {},
@@ -95,12 +101,14 @@ class Measurement(NamedTuple):
     per_second: float
 
 
-async def main(events: int) -> Measurement:
+async def main(events: int, events_per_session: int = 1) -> Measurement:
     """Measures the way of some events from the queue into the store."""
     spent.clear()
-    async with filled_queue(events) as (ports, settings):
+    async with filled_queue(events, events_per_session) as (ports, settings):
         pipeline = build_ingest_pipeline(TimedPorts(ports), settings)
-        ports.devices.parse(BROWSER)  # its patterns are compiled once in the life of a process
+        ports.devices.parse(BROWSER)  # its patterns are compiled once in the life of a process, and the
+        ports.domains.registrable_domain("shop.example")  # list of public suffixes is read once
+        freeze_objects_and_raise_gc_threshold()  # as the consumer process does
         began, started, moved = time.perf_counter(), time.process_time(), 0
         while count := await pipeline.process_batch():
             moved += count
@@ -126,11 +134,13 @@ async def require_stored_purchases(store, events: int) -> None:
     assert tuple(int(value or 0) for value in found) == sent, f"the store holds {found}, and {sent} was sent"
 
 
-def render_rows(measured: Measurement) -> list[tuple[str, str]]:
-    """Returns the rows of the table: CPU milliseconds by phase, their sum, events a second."""
-    rows = [(phase, f"{cost:.3f} ms") for phase, cost in sorted(measured.cost_by_phase.items())]
-    together = f"{sum(measured.cost_by_phase.values()):.3f} ms"
-    return [*rows, ("together", together), ("events a second, one process", f"{measured.per_second:,.0f}")]
+def render_rows(*measurements: Measurement) -> list[tuple[str, ...]]:
+    """Returns the rows of the table, a column for each: CPU milliseconds by phase, their sum, events a second."""
+    costs = [each.cost_by_phase for each in measurements]
+    rows = [(phase, *(f"{cost[phase]:.3f} ms" for cost in costs)) for phase in sorted(costs[0])]
+    together = ("together", *(f"{sum(cost.values()):.3f} ms" for cost in costs))
+    moved = ("events a second, one process", *(f"{each.per_second:,.0f}" for each in measurements))
+    return [*rows, together, moved]
 
 
 if __name__ == "__main__":
@@ -138,7 +148,9 @@ if __name__ == "__main__":
     parser.add_argument("--events", type=int, default=20_000)
     parser.add_argument("--write", action="store_true", help="write the table into docs/figures.md")
     given = parser.parse_args()
-    table = markdown_table(("phase", "CPU of an event"), render_rows(asyncio.run(main(given.events))))
+    measured = [asyncio.run(main(given.events, size)) for size in (1, 4)]
+    head = ("phase", "CPU of an event, a session each", "four events of a session")
+    table = markdown_table(head, render_rows(*measured))
     sys.stdout.write(table + "\n")
     if given.write:
         write_figures("ingest_consumer", table)
