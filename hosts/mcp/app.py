@@ -46,10 +46,13 @@ _PREFLIGHT: Final = ApiResponse(
     {
         **PREFLIGHT_RESPONSE.headers,
         "Access-Control-Allow-Methods": ", ".join(_ALLOWED_METHODS),
-        "Access-Control-Allow-Headers": "Authorization, Content-Type, MCP-Protocol-Version, Mcp-Method, Mcp-Name",
+        "Access-Control-Allow-Headers": "Authorization, Content-Type, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Tools",
     },
 )
 _TOOLS_PARAMETER: Final = "tools"
+_TOOLS_HEADER: Final = "Mcp-Tools"
+"""Header by which a client chooses the tools where its address has no parameter."""
+
 _READ_TOOLS: Final = "read"
 """Value of ``?tools=`` for an address that has reads only."""
 
@@ -130,7 +133,8 @@ class _McpEndpoint:
         peer = request.scope.get("client")
         client = self._addresses.resolve_nearest_untrusted(peer and peer[0], request.scope["headers"])
         try:
-            server = self._servers.get(request.args.get(_TOOLS_PARAMETER, ""), self._server)
+            chosen = request.args.get(_TOOLS_PARAMETER) or request.headers.get(_TOOLS_HEADER, "")
+            server = self._servers.get(chosen, self._server)
             return await server.answer_message(body, identity, client, _joined_headers())
         except Forbidden as refused:
             raise self._with_step_up_challenge(refused, identity) from None

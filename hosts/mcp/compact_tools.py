@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import orjson
 
-from hosts.mcp.short_results import take_row_selection
 from hosts.mcp.tool_sets import Entry, ToolCall, find_read, find_tool_name_of_route
 from hosts.mcp.tools import Tool
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import Scope
+from service_core.kernel.row_selection import RowSelection
 
 MAX_LIST_TOKENS: Final = 2000
 """Size of the list of tools, estimated as its characters divided by 4."""
@@ -206,9 +206,6 @@ _DEFAULT_ARGUMENTS: Final[Mapping[str, Arguments]] = {
 }
 """Tool of an operation -> arguments of a call of its compact tool that leaves them out."""
 
-_ROW_LISTS: Final[Mapping[str, str]] = {"list_events": "events", "list_users": "users"}
-"""Tool of an operation whose rows a compact tool shortens -> field of the rows."""
-
 
 class CompactToolSet:
     """The tools of the compact list.
@@ -262,11 +259,12 @@ class CompactToolSet:
         return f"call_tool with name {name}" if self._tools[name].is_read else f"change with tool {name}"
 
     def _call_with_defaults(self, tool_name: str, arguments: Arguments) -> ToolCall:
-        list_field = _ROW_LISTS.get(tool_name)
-        if list_field is None:
-            return ToolCall(self._tools[tool_name], arguments)
-        rest, shorten = take_row_selection(list_field, arguments)
-        return ToolCall(self._tools[tool_name], {**_DEFAULT_ARGUMENTS[tool_name], **rest}, shorten)
+        """Returns the call with the defaults of the compact list; rows leave out null fields."""
+        tool = self._tools[tool_name]
+        query = tool.operation.query
+        has_rows = query is not None and issubclass(query, RowSelection)
+        defaults = {**_DEFAULT_ARGUMENTS.get(tool_name, {}), **({"omit_nulls": True} if has_rows else {})}
+        return ToolCall(tool, {**defaults, **arguments})
 
     def _call_people(self, arguments: Arguments) -> ToolCall:
         """Returns the call for one person if an id is sent, otherwise for the list."""

@@ -1,58 +1,12 @@
-"""Shortens the results of the compact tools: rows without nulls, long lists that stop at a row."""
+"""Shortens the results of the compact tools: long lists stop at a row."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import orjson
 
-from service_core.kernel.errors import BadRequest
-
-FIELDS_ARGUMENT: Final = "fields"
-
 MAX_CHARACTERS: Final = 20_000
 """Size of a compact result as JSON, about 5,000 tokens; a result without lists may be larger."""
-
-
-def take_row_selection(
-    list_field: str, arguments: Mapping[str, Any]
-) -> tuple[dict[str, Any], Callable[[bytes], bytes]]:
-    """Returns the arguments without ``fields``, and what shortens the rows of an answer.
-
-    The rows then have these fields only, all of them by default, and none that is null.
-
-    Args:
-        list_field: field of the answer that has the rows.
-        arguments: of the call.
-
-    Raises:
-        BadRequest: ``fields`` is no list of texts.
-    """
-    fields = arguments.get(FIELDS_ARGUMENT)
-    if fields is not None and not (
-        isinstance(fields, list) and all(isinstance(name, str) for name in fields)
-    ):
-        raise BadRequest(
-            "fields must be of type array",
-            "invalid_parameter",
-            field=FIELDS_ARGUMENT,
-            hint="Send a list of names.",
-        )
-
-    def shorten(body: bytes) -> bytes:
-        answer = orjson.loads(body)
-        rows = answer[list_field]
-        unknown = [name for name in fields or () if rows and name not in rows[0]]
-        answer[list_field] = [
-            {
-                name: value
-                for name, value in row.items()
-                if value is not None and (not fields or name in fields)
-            }
-            for row in rows
-        ]
-        return orjson.dumps(answer | ({"unknown_fields": unknown} if unknown else {}))
-
-    return {name: value for name, value in arguments.items() if name != FIELDS_ARGUMENT}, shorten
 
 
 def cut_longest_list(body: bytes, uri: str) -> tuple[bytes, bool]:

@@ -36,6 +36,7 @@ from service_core.api.bound_operation import BoundOperation
 from service_core.api.http_messages import ApiRequest, ApiResponse, JsonCodec
 from service_core.api.render import (
     PREFLIGHT_RESPONSE,
+    json_default,
     json_response_with_default_headers,
     render_json_or_file_stream,
 )
@@ -61,6 +62,7 @@ from service_core.kernel.operations import (
     RoutePrefix,
 )
 from service_core.kernel.request_parsing import parse_body_strictly, parse_query_parameters_leniently
+from service_core.kernel.row_selection import RowSelection
 
 MAX_BODY_BYTES: Final = 1_000_000
 """Most bytes of a request body. A host keeps at most one byte more."""
@@ -173,6 +175,7 @@ class Dispatcher:
         previous_bytes = None
         while True:
             result = await bound_operation.call_handler_and_wrap_result(handler_arguments, caller)
+            result = self._select_row_fields(result, handler_arguments.get("query"))
             response = self._render_result(bound_operation.operation, result, media_type, state)
             answer_bytes = len(response.body)
             if answer_bytes <= MAX_ANSWER_BYTES or state.is_mutation:
@@ -181,6 +184,13 @@ class Dispatcher:
                 raise answer_too_large_error()
             handler_arguments = arguments_with_fewer_rows(handler_arguments, result.body, answer_bytes)
             previous_bytes = answer_bytes
+
+    def _select_row_fields(self, result: HandlerResponse[Any], query: Any) -> HandlerResponse[Any]:
+        """Returns the result with the fields of rows that the request asks for."""
+        if not isinstance(query, RowSelection) or query.selects_all:
+            return result
+        answer = self._codec.loads(self._codec.dumps(result.body, json_default))
+        return replace(result, body=query.select(answer))
 
     def _render_result(
         self, operation: Operation, result: HandlerResponse[Any], media_type: str, state: _RequestState

@@ -1,7 +1,7 @@
 """Base classes of request and response models."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 from pydantic import (
     BaseModel,
@@ -12,6 +12,9 @@ from pydantic import (
 )
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
+
+_FIELDS_OF_NO_PAGE: Final = ("fields", "omit_nulls")
+"""Fields of `row_selection.RowSelection`: they change no page, so a cursor is not bound to them."""
 
 
 class _RequestModel(BaseModel):
@@ -32,7 +35,7 @@ class _RequestModel(BaseModel):
 
     def cursor_parameters(self) -> dict[str, Any]:
         """Returns the JSON values that a cursor of this request is bound to: all as sent but for the cursor."""
-        sent = self.model_dump(mode="json", exclude={"cursor"})
+        sent = self.model_dump(mode="json", exclude={"cursor", *_FIELDS_OF_NO_PAGE})
         return sent if self._requested_limit is None else sent | {"limit": self._requested_limit}
 
     @classmethod

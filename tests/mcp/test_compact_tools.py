@@ -88,6 +88,20 @@ async def test_change_is_listed_to_tokens_that_may_change_something(compact, wor
     assert (refused["field"], "create_link" in refused["allowed"]) == ("name", False)
 
 
+@pytest.mark.parametrize(("path", "sent", "first"), [
+    ("/mcp", "compact", "query"), ("/mcp", "read", "get_overview"), ("/mcp", "all", "get_overview"),
+    ("/mcp?tools=compact", "read", "query"),
+])  # fmt: skip
+async def test_header_chooses_the_tools_of_an_address_without_the_parameter(mcp_client, path, sent, first):
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    status, _, body = await mcp_client.send(message, path=path, Mcp_Tools=sent)
+    listed = json.loads(body)["result"]
+    assert (status, listed["tools"][0]["name"]) == (200, first)
+    assert any(not tool["annotations"]["readOnlyHint"] for tool in listed["tools"]) is (
+        sent == "all" or first == "query"
+    )
+
+
 CALLS = [
     ("query", WEEK | {"metrics": ["visitors"], "dimensions": ["country"]}, "rows"),
     ("query", {"metrics": ["visitors"], "start_date": "2026-07-01", "end_date": "2026-07-08"}, "totals"),
@@ -130,9 +144,10 @@ async def test_rows_have_the_fields_asked_for_and_no_nulls(compact, mcp_client, 
     [full] = (await mcp_client.call("list_events", **WEEK))["events"]
     [short] = (await compact.call("events", **WEEK))["events"]
     assert short == {name: value for name, value in full.items() if value is not None}
-    chosen = await compact.call("events", **WEEK, fields=["event_name", "visitor_id", "luck"])
+    chosen = await compact.call("events", **WEEK, fields=["event_name", "visitor_id"])
     assert chosen["events"] == [{"event_name": "page_view", "visitor_id": "V"}]
-    assert chosen["unknown_fields"] == ["luck"]
+    refused = await compact.call_expecting_error("events", **WEEK, fields=["luck"])
+    assert (refused["field"], "event_name" in refused["allowed"]) == ("fields", True)
     people = await compact.call("people", **WEEK, fields=["visitor_id"])
     assert people["users"] == [{"visitor_id": "V"}]
     assert (await compact.call_expecting_error("events", **WEEK, fields="x"))["field"] == "fields"

@@ -24,6 +24,7 @@ from service_core.analytics.query.event_filters import (
 )
 from service_core.analytics.query.parse_filters import equals_label_or_is_not_set
 from service_core.analytics.scope import scope_for_caller
+from service_core.kernel.row_selection import RowSelection
 from service_core.kernel.schemas import Clamp
 from service_core.kernel.time_ranges import BucketUnit, ResolvedRange
 
@@ -50,7 +51,7 @@ class CohortFilters:
     of_activity: tuple[Condition, ...] = ()
 
 
-class CohortQuery(BreakdownQuery):
+class CohortQuery(RowSelection, BreakdownQuery):
     """Parameters that `GET /ltv` and `GET /retention` share.
 
     The range is that of acquisition; the default is the 12 full ISO weeks before the current one.

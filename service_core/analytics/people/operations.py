@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, Field, model_validator
@@ -50,6 +50,7 @@ from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.errors import BadRequest, NotFound
 from service_core.kernel.null_reasons import NULL_FIELD_REASONS, ListsNullReasons, UnavailableMetric
 from service_core.kernel.operations import operation
+from service_core.kernel.row_selection import RowSelection
 from service_core.kernel.schemas import Clamp, QueryModel
 from service_core.kernel.time_ranges import ResolvedRange, TimeRange
 
@@ -59,9 +60,10 @@ MAX_PAGE_END: Final = 5000
 _DEFAULT_LIMIT: Final = 50
 
 
-class UsersQuery(RangeQuery):
+class UsersQuery(RowSelection, RangeQuery):
     """Parameters of `GET /users`."""
 
+    row_list: ClassVar[str] = "users"
     limit: Annotated[int, Clamp(1, 1000)] = _DEFAULT_LIMIT
     offset: Annotated[int, Clamp(0, MAX_PAGE_END)] = 0
     search: str | None = Field(

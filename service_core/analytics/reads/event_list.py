@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 from uuid import UUID
 
 from pydantic import Field
@@ -29,6 +29,7 @@ from service_core.ingestion.ports import IngestQueue
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import operation
+from service_core.kernel.row_selection import RowSelection
 from service_core.kernel.schemas import Clamp, ResponseModel
 
 _EXACT_MATCH_PARAMS: Final = (
@@ -39,9 +40,10 @@ _CODE: Final = "invalid_property_filters"
 _FIELD: Final = "property_filters"
 
 
-class EventsQuery(RangeQuery):
+class EventsQuery(RowSelection, RangeQuery):
     """Parameters of `GET /events`."""
 
+    row_list: ClassVar[str] = "events"
     limit: Annotated[int, Clamp(1, 1000)] = 100
     offset: Annotated[int, Clamp(0, 1_000_000_000)] = 0
     event_name: str | None = Field(default=None, description="Exact; a comma list means any of them.")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
@@ -23,7 +23,8 @@ from service_core.kernel.null_reasons import (
     NullReason,
     UnavailableMetric,
 )
-from service_core.kernel.schemas import Clamp, QueryModel, ResponseModel
+from service_core.kernel.row_selection import RowSelection
+from service_core.kernel.schemas import Clamp, ResponseModel
 from service_core.kernel.time_ranges import ResolvedRange, TimeRange, whole_days_range
 from service_core.kernel.timestamps import parse_span_of_date_or_timestamp
 from service_core.kernel.wall_clock import local_date
@@ -32,9 +33,10 @@ MAX_RANGE_DAYS: Final = 366
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-class AdsQuery(QueryModel):
+class AdsQuery(RowSelection):
     """Parameters of `GET /ads`: one of the two pairs of dates is required."""
 
+    row_list: ClassVar[str] = "ads"
     start_date: str | None = Field(default=None, description="Start, inclusive; goes with `end_date`.")
     end_date: str | None = Field(default=None, description="End, inclusive.")
     date_from: str | None = Field(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
@@ -29,7 +29,8 @@ from service_core.kernel.paging import (
     decode_offset_cursor,
     encode_offset_cursor,
 )
-from service_core.kernel.schemas import Clamp, QueryModel
+from service_core.kernel.row_selection import RowSelection
+from service_core.kernel.schemas import Clamp
 from service_core.kernel.time_ranges import ResolvedRange
 
 _PERSON_ID_FIELDS: Final = ("user_id", "visitor_id")
@@ -38,9 +39,10 @@ _PERSON_ID_FIELDS: Final = ("user_id", "visitor_id")
 _UNKNOWN_ORIGIN: Final = PersonFirstTouch(None, None)
 
 
-class SubscriptionsQuery(QueryModel):
+class SubscriptionsQuery(RowSelection):
     """Parameters of `GET /subscriptions`; without a range, the last 30 days."""
 
+    row_list: ClassVar[str] = "subscriptions"
     start_date: str | None = Field(default=None, description="Start, inclusive; goes with `end_date`.")
     end_date: str | None = Field(default=None, description="End, inclusive.")
     provider: str | None = Field(default=None, description="Subscriptions of one provider.")
