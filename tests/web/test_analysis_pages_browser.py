@@ -15,7 +15,7 @@ ADDRESSES = (
     "/experiments", "/experiments?experiment=none", "/retention?by=country", "/retention?view=ltv&by=first_touch_channel",
     "/attribution?group_by=campaign&m_linear=1", "/revenue", "/subscriptions", "/ads", "/profit", "/goals", "/crawlers?range=all_time",
     "/explain?metric=bounce_rate", "/receipt?metric=bounce_rate", "/paths", "/paths?start=page_view&by=event", "/paths/sessions?start=page_view&by=event",
-    "/attribution/journeys?model=linear",
+    "/attribution/journeys?model=linear", "/funnels/people?step1=page_view&step2=purchase&step=1",
 )  # fmt: skip
 
 

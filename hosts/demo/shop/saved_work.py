@@ -52,13 +52,13 @@ _SEGMENTS: Final = (
 )  # fmt: skip
 _ANNOTATIONS: Final = ((19, "Autumn sale starts"), (8, "Kettle review published"))
 """How many days ago something happened, and what."""
-_ANALYSIS: Final = """## What the paid campaigns brought
+_ANALYSIS: Final = """# What the paid campaigns brought
 
 The **cart campaign** has the fewest visits and the best orders; the autumn sale brings many visitors who look and leave.
 
 ::report[{campaigns}]
 
-## Where people give up
+# Where people give up
 
 Most leave before the cart. Once somebody has begun to check out, most of them buy.
 
