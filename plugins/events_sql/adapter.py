@@ -16,7 +16,7 @@ from plugins.events_sql.execution.query_executor import Backend, QueryExecutor, 
 from plugins.events_sql.execution.shared_reads import Q, R, SharedReads
 from plugins.events_sql.reads import event_queries, export_batches, session_states, superseded_events
 from plugins.events_sql.reads.acquisition_values import list_acquisition_values
-from plugins.events_sql.reads.aggregate import evaluate_aggregates, may_share_credits_table
+from plugins.events_sql.reads.aggregate import evaluate_aggregates, may_share_tables
 from plugins.events_sql.reads.cohorts import evaluate_cohorts
 from plugins.events_sql.reads.experiment import evaluate_experiment
 from plugins.events_sql.reads.funnels.funnel import evaluate_funnel
@@ -113,7 +113,7 @@ class SqlEventStore(EventDeletion):
         self._aggregates = self._share_reads(
             evaluate_aggregates,
             lambda result: replace(result, rows=list(result.rows)),
-            may_share_tables=may_share_credits_table,
+            may_share_tables=may_share_tables,
         )
         self._touch_paths = self._share_reads(count_touch_paths, list, may_share_tables=may_share_path_tables)
         self._cohorts = self._share_reads(

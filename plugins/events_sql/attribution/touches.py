@@ -56,9 +56,13 @@ def all_touches_with_person(
     return compiled_source(_visits_unlike_previous_of_session).as_cte("touches", visit)
 
 
-def first_touch_per_person(scope: QueryScope, only_visitors: sa.TableClause | None = None) -> sa.Select[Any]:
-    """Selects the first touch of every person, or of persons with the visitors of a temporary table."""
-    touch = all_touches_with_person(scope, only_visitors)
+def first_touch_per_person(
+    scope: QueryScope,
+    only_visitors: sa.TableClause | None = None,
+    only_persons_of: sa.TableClause | None = None,
+) -> sa.Select[Any]:
+    """Selects the first touch of every person; arguments as in `all_touches_with_person`."""
+    touch = all_touches_with_person(scope, only_visitors, only_persons_of)
     place = sa.func.row_number().over(partition_by=touch.c.person_no, order_by=(touch.c.at, touch.c.seq))
     numbered = sa.select(touch, place.label("place")).subquery()
     columns = [numbered.c[name] for name in ("person_no", "at", *TOUCH_VALUE_COLUMNS)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from plugins.events_sql.reads.relation_scan import (
     holds_truth_values,
     is_duration,
 )
+from plugins.events_sql.reads.shared_payments import PaymentColumns, create_shared_payments_table
 from plugins.events_sql.relations.charges_and_refunds import any_provider_report
 from plugins.events_sql.relations.session_counts import is_countable_from_sessions
 from plugins.events_sql.sql import functions as fn
@@ -45,21 +46,41 @@ _GROUP_COUNT: Final = sa.func.count().over().label("groups")
 
 
 def evaluate_aggregates(plans: Sequence[AggregateQuery], runner: StatementRunner) -> list[AggregateResult]:
-    """Returns the grids of plans with the same scope, credit rule and trailing windows; they share the tables of credits."""
+    """Returns the grids of plans that `may_share_tables`; they share the tables of credits and payments."""
     required = [scan for plan in plans for scan in _required_credits_tables(plan)]
     runner.begin_snapshot()
     for _, tables in groupby(sorted(required, key=_trailing_days), key=_trailing_days):
         _create_shared_credits_table(plans[0], list(tables), runner)
-    return [_evaluate_aggregate(plan, runner) for plan in plans]
+    shared_payments = create_shared_payments_table(plans[0].scope, _needed_payment_columns(plans), runner)
+    return [_evaluate_aggregate(plan, runner, shared_payments) for plan in plans]
 
 
-def may_share_credits_table(first: AggregateQuery, second: AggregateQuery) -> bool:
-    """Returns whether two plans count the credits of the same rule and scope."""
+def may_share_tables(first: AggregateQuery, second: AggregateQuery) -> bool:
+    """Returns whether two plans count the credits of the same rule and scope, or no credits and the same payments."""
+    if _reads_credits(first) or _reads_credits(second):
+        return _read_same_credits(first, second)
+    scopes = (replace(plan.scope, filters=()) for plan in (first, second))
+    return bool(_needed_payment_columns([first]) and _needed_payment_columns([second])) and is_same_value(
+        *scopes
+    )
+
+
+def _read_same_credits(first: AggregateQuery, second: AggregateQuery) -> bool:
     return (
         _reads_credits_of_span(first)
         and _reads_credits_of_span(second)
         and is_same_value((first.scope, first.credit), (second.scope, second.credit))
     )
+
+
+def _reads_credits(plan: AggregateQuery) -> bool:
+    return any(each.relation is Relation.CREDITS for each in _distinct_aggregations(plan))
+
+
+def _needed_payment_columns(plans: Sequence[AggregateQuery]) -> list[PaymentColumns]:
+    """Returns what each scan of the plans needs of the payments in their span."""
+    scans = (scan for plan in plans for scan in _relation_scans(plan, _distinct_aggregations(plan)))
+    return [columns for scan in scans if (columns := scan.needed_payment_columns()) is not None]
 
 
 def _reads_credits_of_span(plan: AggregateQuery) -> bool:
@@ -95,9 +116,11 @@ def _required_credits_tables(plan: AggregateQuery) -> list[RequiredCreditsTable]
     return [table for table in tables if table is not None]
 
 
-def _may_count_provider_reports(plan: AggregateQuery, runner: StatementRunner) -> bool:
-    """Returns whether revenue providers report money that a plan counts; True without looking where it counts none of a span."""
-    scans = _relation_scans(plan, _distinct_aggregations(plan))
+def _may_count_provider_reports(
+    plan: AggregateQuery, runner: StatementRunner, shared_payments: PaymentColumns | None
+) -> bool:
+    """Returns whether revenue providers report money that a plan counts; True without looking where it computes none of a span."""
+    scans = _relation_scans(plan, _distinct_aggregations(plan), shared_payments=shared_payments)
     spans = [span for span in (scan.span_of_payments() for scan in scans) if span is not None]
     if not spans:
         return True
@@ -106,23 +129,30 @@ def _may_count_provider_reports(plan: AggregateQuery, runner: StatementRunner) -
     return bool(runner.fetch_rows(in_span))
 
 
-def _evaluate_aggregate(plan: AggregateQuery, runner: StatementRunner) -> AggregateResult:
+def _evaluate_aggregate(
+    plan: AggregateQuery, runner: StatementRunner, shared_payments: PaymentColumns | None
+) -> AggregateResult:
     aggregations = _distinct_aggregations(plan)
-    may_be_of_providers = _may_count_provider_reports(plan, runner)
-    result_rows = runner.fetch_rows(aggregate_statement(plan, may_be_of_providers=may_be_of_providers))
+    may_be_of_providers = _may_count_provider_reports(plan, runner, shared_payments)
+    statement = partial(
+        aggregate_statement, may_be_of_providers=may_be_of_providers, shared_payments=shared_payments
+    )
+    result_rows = runner.fetch_rows(statement(plan))
     if not group_columns(plan):
         return _to_aggregate_result(
             plan, aggregations, result_rows, page_row_count=len(result_rows[plan.offset :][: plan.limit])
         )
     if not result_rows and plan.offset:
-        first = runner.fetch_rows(aggregate_statement(replace(plan, limit=1, offset=0)))
+        first = runner.fetch_rows(statement(replace(plan, limit=1, offset=0)))
         return _to_aggregate_result(plan, aggregations, first, page_row_count=0)
     return _to_aggregate_result(plan, aggregations, result_rows, page_row_count=len(result_rows))
 
 
-def aggregate_statement(plan: AggregateQuery, *, may_be_of_providers: bool = True) -> DeferredStatement:
-    """Returns the statement of a plan; ``may_be_of_providers`` as in `PaymentRows`."""
-    return deferred_statement(_page_of_groups_query, plan, may_be_of_providers)
+def aggregate_statement(
+    plan: AggregateQuery, *, may_be_of_providers: bool = True, shared_payments: PaymentColumns | None = None
+) -> DeferredStatement:
+    """Returns the statement of a plan; arguments as in `RelationScan`."""
+    return deferred_statement(_page_of_groups_query, plan, may_be_of_providers, shared_payments)
 
 
 def _distinct_aggregations(plan: AggregateQuery) -> tuple[Aggregation, ...]:
@@ -132,7 +162,11 @@ def _distinct_aggregations(plan: AggregateQuery) -> tuple[Aggregation, ...]:
 
 
 def _relation_scans(
-    plan: AggregateQuery, aggregations: Sequence[Aggregation], *, may_be_of_providers: bool = True
+    plan: AggregateQuery,
+    aggregations: Sequence[Aggregation],
+    *,
+    may_be_of_providers: bool = True,
+    shared_payments: PaymentColumns | None = None,
 ) -> list[RelationScan]:
     """Returns the scans that evaluate the aggregations of a plan, one per relation, trailing days and kind of rows."""
 
@@ -147,16 +181,16 @@ def _relation_scans(
 
     order = sorted(range(len(aggregations)), key=scan_key)
     return [
-        RelationScan(plan, aggregations, list(indexes), may_be_of_providers)
+        RelationScan(plan, aggregations, list(indexes), may_be_of_providers, shared_payments)
         for _, indexes in groupby(order, key=scan_key)
     ]
 
 
 def _groups_before_order_and_limit(
-    plan: AggregateQuery, aggregations: Sequence[Aggregation], *, may_be_of_providers: bool
+    plan: AggregateQuery, aggregations: Sequence[Aggregation], **options: Any
 ) -> NamedSubquery:
-    """Returns all groups with the values of all aggregations, before order and limit."""
-    scans = _relation_scans(plan, aggregations, may_be_of_providers=may_be_of_providers)
+    """Returns all groups with the values of all aggregations, before order and limit; options as in `RelationScan`."""
+    scans = _relation_scans(plan, aggregations, **options)
     parts = [scan.grouped_statement() for scan in scans]
     if len(parts) == 1:
         return NamedSubquery(parts[0], _GRID, parts[0].column_types)
@@ -187,7 +221,9 @@ def _sum_over_groups(aggregation_index: int, in_seconds: bool) -> sa.Label[Any]:
     return ConstantText(summed if in_seconds else fn.IntegerOrZero(summed)).label(f"s{aggregation_index}")
 
 
-def _page_of_groups_query(plan: AggregateQuery, may_be_of_providers: bool) -> sa.Select[Any]:
+def _page_of_groups_query(
+    plan: AggregateQuery, may_be_of_providers: bool, shared_payments: PaymentColumns | None
+) -> sa.Select[Any]:
     """Returns the ordered and limited groups; each row of a page repeats the number of groups and their sums."""
     aggregations, names, limit, offset = (
         _distinct_aggregations(plan),
@@ -195,7 +231,9 @@ def _page_of_groups_query(plan: AggregateQuery, may_be_of_providers: bool) -> sa
         plan.limit,
         plan.offset,
     )
-    rows = _groups_before_order_and_limit(plan, aggregations, may_be_of_providers=may_be_of_providers)
+    rows = _groups_before_order_and_limit(
+        plan, aggregations, may_be_of_providers=may_be_of_providers, shared_payments=shared_payments
+    )
     column_list = ", ".join(
         f"{rows.name}.{name}" for name in (*names, *(f"m{i}" for i in range(len(aggregations))))
     )

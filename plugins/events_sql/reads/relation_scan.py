@@ -10,6 +10,11 @@ import sqlalchemy as sa
 from plugins.events_sql.attribution.attribution_credits import CreditRows, credits_table
 from plugins.events_sql.attribution.touches import first_touch_per_person
 from plugins.events_sql.reads.payment_products import ProductPartRows
+from plugins.events_sql.reads.shared_payments import (
+    PAYMENTS_TABLE,
+    PaymentColumns,
+    first_touches_of_payers,
+)
 from plugins.events_sql.relations.charges_and_refunds import (
     PaymentRows,
     reads_payments_of_span_only,
@@ -86,12 +91,14 @@ class RelationScan:
         aggregations: all aggregations of the plan; the scan returns 0 for those that are not ``counted``.
         counted: indexes of the aggregations it evaluates.
         may_be_of_providers: whether payments may be reported by revenue providers.
+        shared_payments: the columns of the table of payments to read (`shared_payments`); None computes the payments.
     """
 
     plan: AggregateQuery
     aggregations: Sequence[Aggregation]
     counted: Sequence[int]
     may_be_of_providers: bool = True
+    shared_payments: PaymentColumns | None = None
 
     def grouped_statement(self) -> GroupedSelect:
         """Returns the SELECT of all groups that any aggregation has rows in, with the values of all aggregations."""
@@ -130,9 +137,26 @@ class RelationScan:
             or not reads_payments_of_span_only(self.plan.scope)
             or any(map(self._uses_column, ("first_order", *ORDER_COUNT_COLUMNS)))
             or self._uses_origins
+            or self._reads_shared_payments
         ):
             return None
         return self._span_covering_trailing_windows
+
+    def needed_payment_columns(self) -> PaymentColumns | None:
+        """Returns which columns of the payments of the plan's span it needs; None for other rows."""
+        if self._relation is not Relation.PAYMENTS or self._trailing_days is not None:
+            return None
+        return PaymentColumns(
+            with_first_orders=self._uses_column("first_order"),
+            with_order_counts=any(map(self._uses_column, ORDER_COUNT_COLUMNS)),
+            with_fees=self._uses_column("fee"),
+            with_origins=self._uses_origins,
+            with_first_touches=any(column.owner is ColumnOwner.TOUCH for column in self._used_columns),
+        )
+
+    @property
+    def _reads_shared_payments(self) -> bool:
+        return self.shared_payments is not None and self.needed_payment_columns() is not None
 
     @property
     def _trailing_days(self) -> int | None:
@@ -160,17 +184,26 @@ class RelationScan:
         if is_countable_from_sessions(self.plan, self.aggregations[self.counted[0]]):
             return SessionCountRows(scope, span)
         if self._relation is Relation.PAYMENTS:
-            return (ProductPartRows if self._splits_by_product else PaymentRows)(
-                scope,
-                span,
-                with_first_orders=self._uses_column("first_order"),
-                with_order_counts=any(map(self._uses_column, ORDER_COUNT_COLUMNS)),
-                with_fees=self._uses_column("fee"),
-                with_origins=self._uses_origins,
-                may_be_of_providers=self.may_be_of_providers or self.span_of_payments() is None,
-                first_touches=first_touch_per_person,
-            )
+            return self._payment_rows(scope, span)
         return _rows_counting_in_span(self._relation, scope, span)
+
+    def _payment_rows(self, scope: QueryScope, span: TimeRange) -> RelationRows:
+        rows = ProductPartRows if self._splits_by_product else PaymentRows
+        if self.shared_payments is not None and self._reads_shared_payments:
+            options = self.shared_payments.row_options()
+            return rows(
+                scope, span, **options, stored_as=PAYMENTS_TABLE, first_touches=first_touches_of_payers
+            )
+        return rows(
+            scope,
+            span,
+            with_first_orders=self._uses_column("first_order"),
+            with_order_counts=any(map(self._uses_column, ORDER_COUNT_COLUMNS)),
+            with_fees=self._uses_column("fee"),
+            with_origins=self._uses_origins,
+            may_be_of_providers=self.may_be_of_providers or self.span_of_payments() is None,
+            first_touches=first_touch_per_person,
+        )
 
     def _uses_column(self, column_name: str) -> bool:
         """Returns whether a filter, aggregation or dimension uses a column."""

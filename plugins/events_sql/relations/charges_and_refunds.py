@@ -49,7 +49,7 @@ from plugins.events_sql.relations.relation_rows import (
     span_conditions,
 )
 from plugins.events_sql.schema.row_mapping import to_naive_utc
-from plugins.events_sql.schema.tables import EVENTS
+from plugins.events_sql.schema.tables import EVENTS, IdNumber
 from plugins.events_sql.sql.compiled_sources import (
     END_WITH_REPEATS,
     START,
@@ -100,6 +100,7 @@ class PaymentRows(RelationRows):
         with_origins: also find the events in which payments arose, which reads all events with an order id.
         may_be_of_providers: False when `any_provider_report` found none; the engine plans that in a third of the time.
         first_touches: selects the first touch of every person, for rows with touch columns.
+        stored_as: name of a table that has these payments and their ``person_no``; None computes them.
     """
 
     def __init__(
@@ -114,6 +115,7 @@ class PaymentRows(RelationRows):
         with_origins: bool = False,
         may_be_of_providers: bool = True,
         first_touches: Callable[[QueryScope], sa.Select[Any]] | None = None,
+        stored_as: str | None = None,
     ) -> None:
         self._first_touches = first_touches
         person_orders = (
@@ -140,6 +142,9 @@ class PaymentRows(RelationRows):
             if scope.rates
             else ledger
         )
+        if stored_as is not None:
+            columns = (sa.column(c.name, c.type) for c in self.table.c)
+            self.table = sa.table(stored_as, *columns, sa.column("person_no", IdNumber()))
         self.at = self.table.c.booked
         super().__init__(scope)
         self.where += span_conditions(self.at, span)

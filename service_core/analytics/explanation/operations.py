@@ -59,7 +59,7 @@ _UNITS_PER_ONE: Final = {MetricUnit.CURRENCY: 1, MetricUnit.CURRENCY_PER_UNIT: 1
 """How finely contributions are rounded: money is in minor units already."""
 
 _DEFAULT_UNITS_PER_ONE: Final = 1_000_000
-_DIMENSIONS_READ_AT_ONCE: Final = 4
+_DIMENSIONS_READ_AT_ONCE: Final = 8
 """All groups of these are in memory at a time."""
 
 
@@ -176,7 +176,7 @@ class _ChangeExplainer:
     async def explain_by_dimensions(
         self, dimensions: Sequence[str], total_rows: Sequence[ResultRow]
     ) -> Sequence[DimensionDrivers]:
-        """Returns the drivers of each dimension, read 4 at a time; none if the change is unknown or there is none."""
+        """Returns the drivers of each dimension, read 8 at a time; none if the change is unknown or there is none."""
         before, after = total_rows
         units = self._change_in_units(before.values[0], after.values[0])
         if units is None:

@@ -4,23 +4,37 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from random import Random
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from plugins.events_sql.adapter import SqlEventStore
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.execution.shared_reads import SharedReads
-from plugins.events_sql.reads.aggregate import may_share_credits_table
-from service_core.analytics.measures import count_rows, sum_column, touch_column
+from plugins.events_sql.reads.aggregate import may_share_tables
+from service_core.analytics.measures import (
+    Column,
+    count_distinct,
+    count_rows,
+    entry_column,
+    property_column,
+    sum_column,
+    touch_column,
+)
 from service_core.analytics.ports import (
     AggregateQuery,
     AggregateResult,
     CreditRule,
+    QueryScope,
     TouchPathQuery,
     Weighting,
 )
+from service_core.kernel.bucket_series import buckets_covering
+from service_core.kernel.time_ranges import BucketUnit
 from service_core.plugin import Predicate, Relation
 from service_core.testing.event_builder import EventBuilder, campaign_columns, whole_utc_days
+from service_core.testing.random_datasets import random_dataset
 from tests.plugins.events_sql.conftest import SPAN
 
 RULE = CreditRule(Weighting.LINEAR, timedelta(days=30))
@@ -43,7 +57,7 @@ class RecordedRuns:
             lambda: self.ended_writes,
             is_only_writer=is_only_writer,
             copy_result=lambda result: replace(result, rows=list(result.rows)),
-            may_share_tables=may_share_credits_table,
+            may_share_tables=may_share_tables,
         )
 
     async def _run(self, queries: Sequence[AggregateQuery]) -> list[AggregateResult]:
@@ -194,3 +208,70 @@ async def test_touch_paths_by_two_keys_asked_together_share_their_tables(
     assert [path.keys for path in by_campaign] == [(("spring",),)]
     assert [path.keys for path in by_channel] == [(("paid_search",),)]
     assert created.count("path_touches") == 1
+
+
+def _payment_plans(scope: QueryScope) -> list[AggregateQuery]:
+    """Returns plans of the same payments by session, first touch, property and product, filtered and by day."""
+    amount, orders = sum_column("amount", Relation.PAYMENTS), Predicate("is_order", value=True)
+    by = (
+        entry_column("channel"),
+        touch_column("attribution_source"),
+        property_column("plan"),
+        Column("product"),
+        Column("provider"),
+    )
+    first = count_distinct("person", Relation.PAYMENTS, Predicate("first_order", value=True))
+    measures = (amount, count_rows(Relation.PAYMENTS, orders), first, count_rows(Relation.EVENTS))
+    days = buckets_covering(scope.span, BucketUnit.WEEK, ZoneInfo("UTC"))
+    filtered = replace(scope, filters=(Predicate("currency", value="USD"),))
+    return [
+        *(AggregateQuery(scope, measures[:2], ({Relation.PAYMENTS: column},)) for column in by),
+        AggregateQuery(scope, measures),
+        AggregateQuery(scope, (amount,), buckets=days),
+        AggregateQuery(filtered, (amount,)),
+    ]
+
+
+async def test_plans_of_the_same_payments_asked_together_equal_those_asked_alone(
+    store: SqlEventStore,
+) -> None:
+    dataset = random_dataset(Random(2))
+    await store.append(dataset.builder.events)
+    for order_refunds in (False, True):
+        plans = _payment_plans(dataset.builder.query_scope(SPAN, order_refunds=order_refunds))
+        alone = [await store.aggregate(plan) for plan in plans]
+        assert any(result.rows for result in alone)
+        assert await asyncio.gather(*map(store.aggregate, plans)) == alone
+
+
+async def test_plans_of_the_same_payments_asked_together_compute_them_once(
+    duckdb: SqlEventStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder = EventBuilder()
+    columns = campaign_columns("google", "cpc", "spring")
+    builder.add_event("page_view", at="2026-03-01", visitor="A1", session="S1", **columns)
+    builder.add_event("purchase", at="2026-03-01T01:00", visitor="A1", session="S1", revenue=100)
+    await duckdb.append(builder.events)
+    created: list[str] = []
+    create = StatementRunner.create_temp_table
+
+    def record_name(runner: StatementRunner, name: str, statement: object) -> None:
+        created.append(name)
+        create(runner, name, statement)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(StatementRunner, "create_temp_table", record_name)
+    plans = _payment_plans(builder.query_scope(SPAN))
+    by_channel, by_source, *_ = await asyncio.gather(*map(duckdb.aggregate, plans))
+
+    assert by_channel.rows == [("paid_search", 100, 1)]
+    assert by_source.rows == [("google", 100, 1)]
+    assert created == ["shared_payments", "first_touches_of_payers"]
+
+
+def test_plans_of_credits_and_of_other_payments_do_not_share_tables_of_payments() -> None:
+    money = AggregateQuery(SCOPE, (sum_column("amount", Relation.PAYMENTS),))
+    other_span = replace(money, scope=replace(SCOPE, span=whole_utc_days("2026-01-01", "2026-01-31")))
+    credits_too = replace(money, measures=(*money.measures, CREDITED), credit=RULE)
+    filtered = replace(money, scope=replace(SCOPE, filters=(Predicate("currency", value="USD"),)))
+    assert may_share_tables(money, filtered)
+    assert not any(may_share_tables(money, other) for other in (EVENTS, other_span, credits_too))
