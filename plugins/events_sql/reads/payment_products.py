@@ -25,6 +25,9 @@ _SPLIT_COLUMNS: Final = frozenset(
 )
 """Amounts that are split over the items, in the currency of the payment and in that of the scope."""
 
+COLUMNS_OF_PARTS: Final = frozenset({"is_main_part", *_SPLIT_COLUMNS})
+"""Columns for which the amounts of a payment are split."""
+
 _EQUAL_WEIGHT: Final = sa.literal_column("1", sa.BigInteger)
 
 
@@ -33,11 +36,15 @@ class ProductPartRows(PaymentRows):
 
     Args:
         scope, span, options: as in `PaymentRows`.
+        with_parts: whether to split the amounts; without them only the product of each item is computed.
     """
 
-    def __init__(self, scope: QueryScope, span: TimeRange, **options: Any) -> None:
+    def __init__(
+        self, scope: QueryScope, span: TimeRange, *, with_parts: bool = True, **options: Any
+    ) -> None:
         super().__init__(scope, span, **{**options, "with_origins": True})
-        self.table = _weighted_parts(_payment_lines(self.table, scope, span))
+        lines = _payment_lines(self.table, scope, span)
+        self.table = _weighted_parts(lines) if with_parts else _lines_with_product(lines)
         self.at = self.table.c.booked
         RelationRows.__init__(self, scope)
         self.where += span_conditions(self.at, span)
@@ -76,6 +83,13 @@ def _payment_lines(payments: Any, scope: QueryScope, span: TimeRange) -> sa.Subq
     ).subquery("payment_lines")
 
 
+def _lines_with_product(lines: sa.Subquery) -> sa.Subquery:
+    """Returns the items with their product, without the amounts of their payment."""
+    kept = [column.name for column in lines.c if column.name not in {"line", *_SPLIT_COLUMNS}]
+    texts = _with_item_texts(lines, kept).c
+    return sa.select(*(texts[name] for name in kept), _product_of_valid_item(texts)).subquery("ledger_parts")
+
+
 def _weighted_parts(lines: sa.Subquery) -> sa.Subquery:
     """Returns the items with their product, and their part of each amount of the payment."""
     kept = [column.name for column in lines.c if column.name != "line"]
@@ -106,15 +120,19 @@ def _with_item_texts(lines: sa.Subquery, kept: list[str]) -> sa.Subquery:
 
 
 def _with_weight_candidates(c: Any, kept: list[str]) -> sa.Subquery:
-    count = absolute_number(c.count_text)
-    quantity = sa.func.coalesce(count, sa.literal_column("1.0", sa.Double))
-    is_valid = sa.or_(c.count_text.is_(None), count.is_not(None))
+    quantity = sa.func.coalesce(absolute_number(c.count_text), sa.literal_column("1.0", sa.Double))
     return sa.select(
         *(c[name] for name in kept),
-        sa.type_coerce(sa.case((is_valid, c.item_id)), sa.Text).label("product"),
+        _product_of_valid_item(c),
         _millionths(absolute_number(c.price_text) * quantity).label("by_price"),
         _millionths(quantity).label("by_quantity"),
     ).subquery("weight_candidates")
+
+
+def _product_of_valid_item(c: Any) -> sa.Label[Any]:
+    """Returns the id of an item whose quantity is absent or a number."""
+    is_valid = sa.or_(c.count_text.is_(None), absolute_number(c.count_text).is_not(None))
+    return sa.type_coerce(sa.case((is_valid, c.item_id)), sa.Text).label("product")
 
 
 def _with_weight(candidates: sa.Subquery, kept: list[str]) -> sa.Subquery:

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
 from plugins.events_sql.attribution.attribution_credits import CreditRows, credits_table
 from plugins.events_sql.attribution.touches import first_touch_per_person
-from plugins.events_sql.reads.payment_products import ProductPartRows
+from plugins.events_sql.reads.payment_products import COLUMNS_OF_PARTS, ProductPartRows
 from plugins.events_sql.reads.shared_payments import (
     PAYMENTS_TABLE,
     PaymentColumns,
@@ -188,7 +188,8 @@ class RelationScan:
         return _rows_counting_in_span(self._relation, scope, span)
 
     def _payment_rows(self, scope: QueryScope, span: TimeRange) -> RelationRows:
-        rows = ProductPartRows if self._splits_by_product else PaymentRows
+        with_parts = any(map(self._uses_column, COLUMNS_OF_PARTS))
+        rows = partial(ProductPartRows, with_parts=with_parts) if self._splits_by_product else PaymentRows
         if self.shared_payments is not None and self._reads_shared_payments:
             options = self.shared_payments.row_options()
             return rows(

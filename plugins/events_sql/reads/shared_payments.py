@@ -19,6 +19,7 @@ from plugins.events_sql.relations.charges_and_refunds import (
     reads_payments_of_span_only,
 )
 from plugins.events_sql.schema.tables import IdNumber
+from plugins.events_sql.sql.time_spans import all_time_span
 from service_core.plugin import QueryScope
 
 PAYMENTS_TABLE: Final = "shared_payments"
@@ -35,7 +36,7 @@ class PaymentColumns(NamedTuple):
     with_origins: bool = False
     with_first_touches: bool = False
 
-    def row_options(self) -> dict[str, bool]:
+    def row_options(self) -> dict[str, Any]:
         """Returns the arguments of `PaymentRows`."""
         options = self._asdict()
         del options["with_first_touches"]
@@ -47,15 +48,14 @@ def create_shared_payments_table(
 ) -> PaymentColumns | None:
     """Creates the payments of a scope with all columns that any plan needs, and returns these columns.
 
-    Returns None, and creates nothing, where one scan reads them that needs no first touches: one statement is faster then.
+    Returns None, and creates nothing, for one scan that needs no origins: one statement is faster then.
     """
     columns = PaymentColumns(*map(any, zip(*needed, strict=True))) if needed else PaymentColumns()
-    if len(needed) < 2 and not columns.with_first_touches:  # noqa: PLR2004 - nobody to share with
+    if len(needed) < 2 and not (columns.with_origins or columns.with_first_touches):  # noqa: PLR2004 - nobody to share with
         return None
     of_all = replace(scope, filters=())
-    may_be_of_providers = not _depends_on_span_only(scope, columns) or bool(
-        runner.fetch_rows(deferred_statement(any_provider_report, of_all))
-    )
+    searched = of_all if _depends_on_span_only(scope, columns) else replace(of_all, span=all_time_span())
+    may_be_of_providers = bool(runner.fetch_rows(deferred_statement(any_provider_report, searched)))
     runner.create_temp_table(
         PAYMENTS_TABLE, deferred_statement(_payments_with_person, of_all, columns, may_be_of_providers)
     )

@@ -13,6 +13,7 @@ from plugins.events_sql.identity.identity_resolution import (
     join_person_id_text,
     persons_first_seen,
 )
+from plugins.events_sql.identity.related_visitors import ORDER_EVENTS
 from plugins.events_sql.relations.currency_conversion import (
     CONVERTED_PREFIX,
     is_foreign,
@@ -270,6 +271,13 @@ def any_provider_report(scope: QueryScope) -> sa.Select[Any]:
     untracked = sa.not_(sa.func.coalesce(is_tracked(c), sa.false()))
     conditions = (c.workspace_id == scope.workspace_id, c.revenue.is_not(None), untracked, *around_span)
     return sa.select(c.seq).where(*conditions).limit(1)
+
+
+def any_provider_report_of_selected_orders() -> sa.Select[Any]:
+    """Selects one report of money among `related_visitors.ORDER_EVENTS` that no client tracked."""
+    c = ORDER_EVENTS.c
+    untracked = sa.not_(sa.func.coalesce(is_tracked(c), sa.false()))
+    return sa.select(c.seq).where(c.revenue.is_not(None), untracked).limit(1)
 
 
 class _PaymentShape(NamedTuple):

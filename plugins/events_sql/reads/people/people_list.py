@@ -21,7 +21,10 @@ from plugins.events_sql.identity.related_visitors import (
     create_selected_visitor_tables,
 )
 from plugins.events_sql.reads.people.person_profile import latest_identify_payloads_per_person, row_to_touch
-from plugins.events_sql.relations.charges_and_refunds import PaymentRows
+from plugins.events_sql.relations.charges_and_refunds import (
+    PaymentRows,
+    any_provider_report_of_selected_orders,
+)
 from plugins.events_sql.relations.order_events import create_order_events_table
 from plugins.events_sql.relations.relation_rows import (
     EventRows,
@@ -132,8 +135,10 @@ def read_page_persons_seen_in_span(
         all_time: their all-time values.
         runner: runs the statements of the read.
     """
+    of_providers = runner.fetch_rows(deferred_statement(any_provider_report_of_selected_orders))
+    charges = _charges_of_page if of_providers else _tracked_charges_of_page
     all_time = all_time | _read_values(
-        {"ids": _first_visitor_ids_per_person, "converted": _conversion_counts, "money": _charges_of_page},
+        {"ids": _first_visitor_ids_per_person, "converted": _conversion_counts, "money": charges},
         scope,
         runner,
     )
@@ -333,9 +338,11 @@ def _conversion_counts(scope: QueryScope) -> sa.Select[Any]:
     return sa.select(number, sa.func.count()).select_from(source).where(*where).group_by(number)
 
 
-def _charges_by_person(scope: QueryScope, *, page_only: bool = False) -> sa.Select[Any]:
+def _charges_by_person(
+    scope: QueryScope, *, page_only: bool = False, may_be_of_providers: bool = True
+) -> sa.Select[Any]:
     """Selects charges of the events that the scope includes, by person: count, amount and whether some is foreign."""
-    rows = PaymentRows(scope, scope.span, selected_only=page_only)
+    rows = PaymentRows(scope, scope.span, selected_only=page_only, may_be_of_providers=may_be_of_providers)
     number = rows.person_no
     revenue, foreign = rows.revenue_and_missing_rate_flag()
     source = rows.source
@@ -365,6 +372,10 @@ def _positions_of_events_in_scope(scope: QueryScope, *, selected_only: bool) -> 
 
 def _charges_of_page(scope: QueryScope) -> sa.Select[Any]:
     return _charges_by_person(scope, page_only=True)
+
+
+def _tracked_charges_of_page(scope: QueryScope) -> sa.Select[Any]:
+    return _charges_by_person(scope, page_only=True, may_be_of_providers=False)
 
 
 def _to_person(facts: tuple[Any, ...], values_by_query: PersonValues) -> Person:
