@@ -25,7 +25,7 @@ def ordered_funnel_statement(plan: FunnelReaderQuery) -> DeferredStatement:
     """Returns the statement that counts units per step, their times between steps, and those that may still convert.
 
     Most units have no event of a second step and are only counted. Of the attempts of the others the deepest
-    counts, the earliest of equals.
+    counts, the earliest of equals. Without an excluded event, only events of two neighbouring steps are sorted at a time.
     """
     window = replace(plan.scope, span=TimeRange(plan.now, plan.now + plan.window))
     return deferred_statement(_ordered_funnel_query, window, len(plan.steps), bool(plan.exclude))
@@ -39,7 +39,12 @@ def _ordered_funnel_query(window_scope: QueryScope, step_count: int, has_exclusi
     )
     last = step_count - 1
     units = _units_with_latest_start(step_count)
-    best = _deepest_valid_attempt_per_unit(units, step_count, end - now, has_exclusions)
+    counts_all = last > 0 and not has_exclusions
+    best = (
+        _step_times_of_deepest_attempt_per_unit(units, step_count, end - now)
+        if counts_all
+        else _deepest_valid_attempt_per_unit(units, step_count, end - now, has_exclusions)
+    )
     u, b = units.c, best.c
     facts: list[Any] = [sa.func.count()]
     for k in range(1, last + 1):
@@ -53,7 +58,60 @@ def _ordered_funnel_query(window_scope: QueryScope, step_count: int, has_exclusi
     converts = sa.func.coalesce(b.depth > last, sa.literal(not last))
     facts.append(sa.func.count().filter(sa.and_(sa.not_(converts), in_time)))
     query = sa.select(*facts).select_from(units.outerjoin(best, b.unit == u.unit))
-    return query.where(u.latest.is_not(None), sa.or_(sa.not_(u.goes_on), b.unit.is_not(None)))
+    is_valid = sa.true() if counts_all else sa.or_(sa.not_(u.goes_on), b.unit.is_not(None))
+    return query.where(u.latest.is_not(None), is_valid)
+
+
+def _step_times_of_deepest_attempt_per_unit(
+    units: sa.CTE, step_count: int, window: Expression
+) -> sa.Subquery:
+    """Returns the time of each step, and the depth, of the deepest attempt of each unit that reaches a second step.
+
+    A later start reaches no step earlier, so of the attempts of one depth the earliest has the least time of each step.
+    """
+    c = _starts_with_times_of_next_steps(units, step_count).c
+    later = [c[f"t{k}"] for k in range(1, step_count)]
+    depth: Expression = sa.literal_column("2", _INT)
+    for reached_at in later[1:]:
+        depth += sa.case((reached_at <= c.t + window, 1), else_=0)
+    attempts = sa.select(c.unit, depth.label("depth"), c.t.label("t0"), *later)
+    in_time = attempts.where(c.starts, later[0] <= c.t + window).subquery("attempts").c
+    least = (sa.func.min(in_time[f"t{k}"]).label(f"t{k}") for k in range(step_count))
+    by_depth = sa.select(in_time.unit, in_time.depth, *least).group_by(in_time.unit, in_time.depth)
+    depths = by_depth.subquery("depths")
+    place = sa.func.row_number().over(partition_by=depths.c.unit, order_by=depths.c.depth.desc())
+    numbered = sa.select(*depths.c, place.label("nth")).subquery("numbered")
+    return sa.select(numbered).where(numbered.c.nth == 1).subquery("best")
+
+
+def _starts_with_times_of_next_steps(units: sa.CTE, step_count: int) -> sa.Subquery:
+    """Returns starts, and events of the second step, of units that go on, with the time each later step is reached.
+
+    Step ``k`` is sought from the events of step ``k - 1`` only, the last step first.
+    """
+    table = funnel_events_table(step_count)
+    t, flags = table.c, ("starts", *(f"in{k}" for k in range(1, step_count)))
+    goes_on = sa.and_(units.c.unit == t.unit, units.c.goes_on, units.c.latest.is_not(None))
+    columns = (t.unit, t.t, t.seq, *(t[flag] for flag in flags))
+    events = sa.select(*columns).select_from(table.join(units, goes_on))
+    last = step_count - 1
+    rows = events.where(sa.or_(t[flags[last - 1]], t[flags[last]])).subquery(f"rows{last}")
+    for k in range(last, 0, -1):
+        c = rows.c
+        following: Any = {**_backward_window(c), "rows": (None, -1)}
+        reached = (
+            sa.func.min(sa.case((c[flags[k]], c["t" if j == k else f"t{j}"])))
+            .over(**following)
+            .label(f"t{j}")
+            for j in range(k, step_count)
+        )
+        level = sa.select(*(c[column.name] for column in columns), *reached).subquery(f"reached{k}")
+        if k > 1:
+            rest = events.where(t[flags[k - 2]], sa.not_(t[flags[k - 1]]))
+            unknown = (sa.cast(sa.null(), _INT).label(f"t{j}") for j in range(k, step_count))
+            of_step = sa.select(*level.c).where(level.c[flags[k - 1]])
+            rows = sa.union_all(of_step, rest.add_columns(*unknown)).subquery(f"rows{k - 1}")
+    return level
 
 
 def ordered_attempts_statement(plan: FunnelReaderQuery) -> DeferredStatement:
