@@ -25,7 +25,7 @@ from hosts.composition.compose import Service, compose
 from service_core.api.http_messages import ApiRequest
 from service_core.kernel.settings import IngestSettings, Settings, StorageSettings
 from tests.bench.dashboard import create_api_key, folder_has_store
-from tests.bench.figures import markdown_table, write_figures
+from tests.bench.figures import markdown_table
 from tests.bench.generated_events import YEAR_SECONDS, generate_events
 
 END: Final = datetime(2026, 7, 1, tzinfo=UTC)
@@ -222,7 +222,6 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="", help="measure only requests whose names contain this text")
     parser.add_argument("--against", type=Path, help="another checkout, measured in turn")
-    parser.add_argument("--write", action="store_true", help="write the table into docs/figures.md")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     given = parser.parse_args()
     folder = given.folder.resolve()
@@ -245,8 +244,6 @@ def main() -> None:
     table = markdown_table(head, rows)
     peak = max(run.peak_megabytes for run in runs)
     sys.stdout.write(f"{table}\n\nPeak of memory: {peak:,.0f} MB.\n")
-    if given.write:
-        write_figures(f"request_costs {given.rows}", f"{table}\n\nPeak of memory: {peak:,.0f} MB.")
 
 
 if __name__ == "__main__":
