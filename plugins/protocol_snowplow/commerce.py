@@ -43,5 +43,6 @@ def map_commerce_action(
 
 
 def _negative_value(amount: object) -> dict[str, Any]:
-    is_number = isinstance(amount, int | float) and not isinstance(amount, bool)
-    return {"value": -abs(amount)} if is_number else {}  # type: ignore[arg-type]
+    if isinstance(amount, bool) or not isinstance(amount, int | float):
+        return {}
+    return {"value": -abs(amount)}
