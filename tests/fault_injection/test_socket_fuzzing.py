@@ -15,8 +15,9 @@ from service_core.testing.durability_client import HttpConnection
 from tests.fault_injection.conftest import FULL
 
 SERVERS = ("hypercorn", "uvicorn", "granian")
-BYTES_PER_HOST = 20_000_000 // len(SERVERS) if FULL else 30_000
-"""On each server: 20 million for each host in a full run."""
+PARTS = 4 if FULL else 1
+BYTES_PER_HOST = 20_000_000 // len(SERVERS) // PARTS if FULL else 30_000
+"""On each server and in each part: 20 million for each host in a full run."""
 CONNECTIONS = 16
 ANSWERED_WITHIN_SECONDS = 60
 PAUSE_SECONDS = 0.1
@@ -131,21 +132,22 @@ def free_address():
 
 
 @pytest.mark.faults
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("server", SERVERS)
-async def test_fuzzed_bytes_at_sockets_cause_no_fault(deployment, server, monkeypatch):
+async def test_fuzzed_bytes_at_sockets_cause_no_fault(deployment, server, part, monkeypatch):
     addresses = {"redirects": free_address(), "metrics": free_address()}
     monkeypatch.setenv("TOUCHPOINT_HTTP__SERVER", server)
     monkeypatch.setenv("TOUCHPOINT_HTTP__INGEST_SERVER", server)
     monkeypatch.setenv("TOUCHPOINT_HTTP__REDIRECTS", addresses["redirects"])
     monkeypatch.setenv("TOUCHPOINT_LINKS__DOMAIN", "go.example")
     monkeypatch.setenv("TOUCHPOINT_MONITORING__LISTEN", addresses["metrics"])
-    key = deployment.keys[0]
+    key, first_seed = deployment.keys[0], (SERVERS.index(server) * PARTS + part) * len(PATHS)
     with serve_in_subprocess(deployment.config, "127.0.0.1:0", "127.0.0.1:0") as running:
         addresses |= {"api": urlsplit(running.api).netloc, "ingest": urlsplit(running.ingest).netloc}
         statuses = await asyncio.gather(
             *(
                 fuzz_host(addresses[host], path, key, seed)
-                for seed, (host, path) in enumerate(PATHS.items(), SERVERS.index(server) * len(PATHS))
+                for seed, (host, path) in enumerate(PATHS.items(), first_seed)
             )
         )
         api, ingest = (HttpConnection(addresses[host]) for host in ("api", "ingest"))
