@@ -4,6 +4,7 @@ import asyncio
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import product
 from unittest.mock import patch
 
 import pytest
@@ -11,7 +12,9 @@ import pytest
 from service_core.kernel.errors import ServiceUnavailable
 from service_core.kernel.ids import new_token
 from service_core.privacy.models import ErasureStatus, request_erasure
+from service_core.testing.event_builder import EventBuilder
 from service_core.workspace.reports.run_batch import ReportBatchRunner
+from service_core.workspace.reports.run_report import CHARTED_GROUPS
 from tests.fixtures.composed_deployment import Deployment, ManualClock, compose_deployment, create_application
 from tests.fixtures.shared_objects import AFTER_WEEK, EVERY_KIND, SharedObjects
 
@@ -335,3 +338,21 @@ async def test_fifty_concurrent_visitors_are_fifty_views_and_one_query(shared_ob
     answers = await asyncio.gather(*(open_public_page(shared_objects, link) for _ in range(50)))
     assert {answer.status for answer in answers} == {200}
     assert await shared_objects.views(link) == 50
+
+
+async def test_lines_of_a_shared_report_reach_its_last_day_with_many_groups(shared_objects):
+    """Rows by day and group are more than a page of them holds; the largest groups are drawn whole."""
+    story = EventBuilder(shared_objects.workspace.id)
+    for day, number in product(range(2, 9), range(30)):
+        for visit in range(3 if number < CHARTED_GROUPS else 1):
+            visitor = f"{number}-{visit}-{day}"
+            here = {"at": f"2026-03-{day:02d}T12:00:00Z", "visitor": visitor, "session": visitor}
+            story.add_event("page_view", **here, source="browser", browser=f"Browser {number:02d}")
+    await shared_objects.service.ports.events.append(story.events)
+    plan = {"metrics": ["visitors"], "dimensions": ["browser"], "interval": "day", "limit": 100}
+    report = await shared_objects.report("By browser", source="query", plan=plan)
+    answer = await open_public_page(shared_objects, await shared_objects.share("report", report))
+    words = " ".join(re.sub(r"<[^>]+>", " ", answer.text).split())
+    for day, number in product(range(3, 9), range(CHARTED_GROUPS)):
+        assert f"{day} March 2026 Browser {number:02d} 3" in words
+    assert "Browser 20" not in words
