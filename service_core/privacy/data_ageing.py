@@ -62,11 +62,11 @@ class PersonalDataAgeing:
         now = self._clock()
         before = now - ADDRESS_RETENTION
         await self._clicks.purge_click_ips(before)
-        waiting = await self._waiting.rewrite_waiting(before, truncate_addresses)
         is_full = self._scanned_at is None or now - self._scanned_at >= _FULL_SCAN_INTERVAL
         cut = await self._store.truncate_addresses(before, None if is_full else before - _OVERLAP)
         if is_full:
             self._scanned_at = now
+        waiting = await self._waiting.rewrite_waiting(before, truncate_addresses)
         quarantined = await self._quarantine.rewrite_quarantined(
             lambda event: truncate_addresses(event) if event.received_at < before else event
         )

@@ -57,20 +57,23 @@ class PersonalImportFiles:
     async def delete_files_about(self, workspace_id: UUID, subject: PersonSubject) -> Mapping[str, int]:
         """Deletes each file that has an id of a person, or cannot be searched, and cancels its import.
 
-        Files that should be gone already are deleted, too, and names of files with an id are redacted.
+        Files that should be gone already are deleted, too, and names of files with an id are redacted. An upload that goes
+        on is left alone.
 
         Raises:
-            ImportChanged: an import was started meanwhile; to be tried again.
+            ImportChanged: a worker has an import to do, or it was started meanwhile; to be tried again.
         """
         files = names = 0
         for job in await self._imports.list_imports(workspace_id, _MAX_IMPORTS):
+            if job.status in WORKER_STATES:
+                raise ImportChanged
             if job.status is ImportStatus.READY:
                 entries = await self._search(job, subject, 1)
                 is_deleted = entries is None or bool(entries)
                 files += is_deleted
                 kept = job.cancel(self._clock()) if is_deleted else job
             else:
-                is_deleted, kept = True, job
+                is_deleted, kept = job.is_final, job
             redacted = replace(
                 kept, file_name=subject.redact(kept.file_name), error=subject.redact(kept.error)
             )

@@ -85,6 +85,16 @@ async def test_erasure_waits_for_a_running_import_and_its_events(imports):
     assert done.certificate["removed"]["quarantine"] == {"events": 1}
 
 
+async def test_file_that_a_worker_has_to_read_is_kept_for_the_next_try(imports):
+    job = await imports.ready(ADA)
+    await imports.start(job["id"])
+    files = build_personal_import_files(imports.service.ports)
+    with pytest.raises(ImportChanged):
+        await files.delete_files_about(imports.workspaces["shop"].id, PersonSubject(frozenset({"nobody"})))
+    await imports.work()
+    assert (await imports.job(job["id"]))["status"] == ImportStatus.COMPLETED
+
+
 async def test_file_whose_import_starts_during_the_search_is_kept_for_the_next_try(imports, monkeypatch):
     job = await imports.ready(ADA)
     files = build_personal_import_files(imports.service.ports)
