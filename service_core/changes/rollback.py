@@ -95,7 +95,12 @@ class Rollback:
                 hint="Set until, and roll back in several steps.",
             )
         visible = await visible_entries(entries, self._caller, self._types, self._transaction)
-        cancelled = _undos_that_cancel_out(visible)
+        by_id = {entry.id: entry for entry in visible}
+        cancelled = {
+            undo_id
+            for undo_id in _undos_that_cancel_out(visible)
+            if not await self._have_others_changed_between(by_id[undo_id], by_id)
+        }
         transient = await self._created_and_deleted_by_actor_alone(visible)
         for entry in visible:
             self._list_effects(entry)
@@ -150,7 +155,12 @@ class Rollback:
         # A conflict must show before anything is written: some stores cannot go on in a failed transaction.
         await self._executor.preview_in_transaction(self._caller, self._transaction, change)
         if change.new is None and change.prior is not None:
-            descendants = await self._list_descendants_parents_first(change.prior)
+            listed = await self._list_descendants_parents_first(change.prior)
+            # What was there before a restoration stayed when the record was deleted first, and stays now.
+            is_restoration = entry.undo_of is not None
+            descendants = [
+                each for each in listed if not is_restoration or each.created_at >= entry.created_at
+            ]
             users = await self._others_that_use(descendants, change.prior)
             if users is not None:
                 self._leave_alone(entry, "in_use", users)
@@ -218,6 +228,20 @@ class Rollback:
             and _share_fields(entry, other)
         }
         return list(others.values())
+
+    async def _have_others_changed_between(
+        self, undo: AuditEntry, entries_by_id: Mapping[UUID, AuditEntry]
+    ) -> bool:
+        """Returns whether others changed a field between a change of the actor and its undo, which reset that, too."""
+        undone = entries_by_id[undo.undo_of] if undo.undo_of else undo
+        between = AuditFilter(until=undo.created_at, since=undone.created_at, resource_id=undone.resource.id)
+        found = await self._transaction.audit.list_entries(between, _MAX_LATER_ENTRIES, 0)
+        return any(
+            not self._is_actor(other.actor)
+            and (undone.created_at, undone.id) < (other.created_at, other.id) < (undo.created_at, undo.id)
+            and _share_fields(undone, other)
+            for other in found
+        )
 
     def _leave_alone(self, entry: AuditEntry, reason: str, changed_by: Sequence[NamedActor] = ()) -> None:
         self.result.left_alone.append(

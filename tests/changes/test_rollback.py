@@ -207,3 +207,17 @@ async def test_audit_log_is_filtered_by_key_interface_and_end(api_client):
     async with api_client.writes.transactions.read(caller.workspace.id) as unit:
         found = await unit.audit.list_entries(AuditFilter(until=caller.now, actor_type="user"), 10, 0)
     assert found == []
+
+
+async def test_rollback_of_a_restoration_leaves_alone_what_referred_to_the_record_before(api_client):
+    bot = another_key(api_client)
+    first = await bot.create("First")
+    removed = await api_client.delete(first.data["id"])
+    later = await bot.create("Later", of=first.data["id"])
+    bot.caller = replace(bot.caller, now=api_client.caller.now)
+    bot.later(hours=1)
+    await bot.undo(removed.audit_id)
+    api_client.caller = replace(api_client.caller, now=bot.caller.now)
+    answer = await roll_back(api_client, bot, since=f"{later.data['created_at'][:10]}")
+    assert await note_contents(api_client) == {}
+    assert [left.reason for left in answer.left_alone if left.resource.label == "Later"] == []
