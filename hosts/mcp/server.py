@@ -10,6 +10,12 @@ import orjson
 
 from hosts.composition.compose import Service
 from hosts.composition.json_codec import CODEC
+from hosts.mcp.approval_requests import (
+    build_poll_request,
+    can_open_address,
+    request_approval,
+    result_of_approval,
+)
 from hosts.mcp.arguments import build_api_request_of_tool_call
 from hosts.mcp.features import ClientRequests, FeatureCall, McpFeatures
 from hosts.mcp.jsonrpc import (
@@ -189,9 +195,19 @@ class McpServer:
         except ApiError as refused:
             answer = await self._spend_quota_of_invalid_call(identity) or _error_response(refused)
             return self._error_result(call, answer, stateless=stateless)
-        answer = await self._service.dispatch(request)
-        if answer.status >= 400 or (answer.status == WAITING_STATUS and tool_call.tool.is_write):  # noqa: PLR2004
+        feature_call = FeatureCall(call, identity, self._client_requests, stateless=stateless)
+        poll = build_poll_request(feature_call, identity) if tool_call.tool.is_write else None
+        answer = await self._service.dispatch(poll or request)
+        is_waiting = answer.status == WAITING_STATUS and tool_call.tool.is_write
+        if is_waiting and can_open_address(feature_call):
+            asked = request_approval(feature_call, answer.body)
+            return _result_response(call, answer, asked, stateless=stateless)
+        if answer.status >= 400 or is_waiting:  # noqa: PLR2004
             return self._error_result(call, answer, stateless=stateless)
+        if poll is not None:
+            required = tool_call.tool.tools_list_entry["outputSchema"]["required"]
+            result = result_of_approval(clean_json(answer.body), required)
+            return _result_response(call, answer, result, stateless=stateless)
         # The texts of a large answer are checked while others are answered.
         result = (
             await asyncio.to_thread(self._result_of_answer, tool_call, answer.body, links=links)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 
 from service_core.analytics.metrics.dimensions import CORE_DIMENSIONS
-from service_core.analytics.query.catalog import PROPERTY_PREFIX
+from service_core.kernel.dimension_ids import PROPERTY_PREFIX
 
 _INVISIBLE: Final = (
     "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f"  # control characters except tab and line feed

@@ -1,7 +1,7 @@
 """What was changed in a workspace, by whom, and taking it back."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date
 from types import MappingProxyType
 from typing import Any, Final
@@ -10,18 +10,27 @@ from uuid import UUID
 
 from quart import Response, request
 
-from hosts.web.labels import ACTION_LABELS
+from hosts.web.audit_sessions import group_by_session
+from hosts.web.labels import ACTION_LABELS, REVERSIBILITY_LABELS
 from hosts.web.page_context import Page, PageContext
 from hosts.web.workspace_view import open_workspace_view
-from service_core.access.models import Caller, Workspace
+from service_core.access.models import Caller, RequestInterface, Workspace
 from service_core.changes.audit_log import AuditEntry
 from service_core.changes.change_executor import ChangeExecutor
-from service_core.changes.models import Action
+from service_core.changes.models import Action, Diff
 from service_core.changes.operations import list_audit
+from service_core.changes.outside_effects import classify_reversibility
 from service_core.changes.schemas import AuditQuery
 from service_core.kernel.errors import BadRequest, NotFound
+from service_core.kernel.operations import Scope
 
 MAX_ENTRIES: Final = 30
+_MAX_CLIENT_ID_LENGTH: Final = 2_000
+
+INTERFACE_LABELS: Final[Mapping[str, str]] = MappingProxyType(
+    {"dashboard": "Web application", "api": "API", "mcp": "Assistants (MCP)"}
+)
+"""Interface of a change -> what the filter calls it."""
 
 RESOURCE_LABELS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -73,17 +82,20 @@ class AuditFilters:
         resource_type: of the changed object.
         actor_id: of a person or key.
         since: a local day.
+        client_id: of a connected app.
+        created_via: the interface.
     """
 
     resource_type: str = ""
     actor_id: str = ""
     since: str = ""
+    client_id: str = ""
+    created_via: str = ""
 
     @property
     def parameters(self) -> dict[str, str]:
         """Those that are set, as parameters of the page and of `GET /audit`."""
-        fields = {"resource_type": self.resource_type, "actor_id": self.actor_id, "since": self.since}
-        return {name: value for name, value in fields.items() if value}
+        return {name: value for name, value in asdict(self).items() if value}
 
     def link(self, **changes: str) -> str:
         """The query string of the page with other filters; empty texts remove one."""
@@ -98,6 +110,8 @@ def read_audit_filters(args: Mapping[str, str], known_types: Mapping[str, Any]) 
         resource_type if resource_type in known_types else "",
         _text_if_parsed_by(UUID, args.get("actor_id", "")),
         _text_if_parsed_by(date.fromisoformat, args.get("since", "")),
+        args.get("client_id", "")[:_MAX_CLIENT_ID_LENGTH],
+        _text_if_parsed_by(RequestInterface, args.get("created_via", "")),
     )
 
 
@@ -125,15 +139,36 @@ async def list_audit_entries(context: PageContext, public_id: str) -> Response:
     return await view.render(
         "audit.html",
         actions=ACTION_LABELS,
-        entries=[
-            (entry, _may_undo(entry, caller, change_executor), _page_of_resource(entry, view.workspace))
-            for entry in page.entries
+        sessions=[
+            (
+                session,
+                [
+                    (
+                        entry,
+                        _may_undo(entry, caller, change_executor),
+                        _page_of_resource(entry, view.workspace),
+                        _reversibility_label(entry, change_executor),
+                    )
+                    for entry in session.entries
+                ],
+            )
+            for session in group_by_session(page.entries)
         ],
+        may_roll_back=view.may(Scope.WRITE_REPORTS),
+        interfaces={"": "Anything", **INTERFACE_LABELS},
         following=filters.link(cursor=page.next_cursor) if page.next_cursor else None,
         filters=filters,
         actor_name=next(
             (entry.actor.name for entry in page.entries if str(entry.actor.id) == filters.actor_id),
             "somebody",
+        ),
+        program_name=next(
+            (
+                session.program
+                for session in group_by_session(page.entries)
+                if session.actor.client_id == filters.client_id
+            ),
+            "an app",
         ),
         types={"": "Everything", **types},
     )
@@ -153,6 +188,22 @@ def _page_of_resource(entry: AuditEntry, workspace: Workspace) -> str | None:
     if path is None or entry.action is Action.DELETE:
         return None
     return path.format(workspace=workspace.public_id, id=entry.resource.id)
+
+
+def _reversibility_label(entry: AuditEntry, change_executor: ChangeExecutor) -> str:
+    """Returns how far a change can be taken back, as a sentence; nothing for a type without a plugin."""
+    resource_type = change_executor.resource_types.get(entry.resource.type)
+    if resource_type is None:
+        return ""
+    diff = Diff(
+        action=entry.action,
+        resource=entry.resource,
+        prior_state=entry.prior_state,
+        new_state=entry.new_state,
+        changes=[],
+        effects=entry.effects,
+    )
+    return REVERSIBILITY_LABELS[classify_reversibility(diff, resource_type)]
 
 
 def _may_undo(entry: AuditEntry, caller: Caller, change_executor: ChangeExecutor) -> bool:

@@ -7,7 +7,8 @@ from hosts.web.cards.json_values import collect_labels
 from hosts.web.page_context import PageContext
 from hosts.web.value_labels import label_dimension_value
 from hosts.web.view_state import ViewState
-from service_core.analytics.query.catalog import PROPERTY_PREFIX, Catalog
+from service_core.analytics.query.catalog import Catalog
+from service_core.kernel.dimension_ids import PROPERTY_PREFIX
 
 EVENT_BREAKDOWNS: Final = (
     "channel", "attribution_source", "utm_source", "utm_medium", "utm_campaign", "referrer_host", "landing_page",

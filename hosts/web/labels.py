@@ -35,6 +35,7 @@ ROLE_LABELS: Final[Mapping[Role, str]] = MappingProxyType(
 CONFIRMATIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "saved": "Saved.",
+        "taken-back": "The changes were undone.",
         "repeated": "This form was already sent. Nothing was created twice.",
         "revoked": "Key revoked. It stopped working immediately.",
         "removed": "Removed. Access ended immediately.",

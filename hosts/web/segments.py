@@ -13,7 +13,8 @@ from hosts.web.page_context import Page, PageContext
 from hosts.web.value_labels import label_dimension_value
 from hosts.web.view_state import ViewFilter, merge_filter_parameters
 from hosts.web.workspace_view import WorkspaceView, open_workspace_view
-from service_core.analytics.query.catalog import PROPERTY_PREFIX, Catalog
+from service_core.analytics.query.catalog import Catalog
+from service_core.kernel.dimension_ids import PROPERTY_PREFIX
 from service_core.kernel.ids import new_token
 from service_core.kernel.operations import Scope
 

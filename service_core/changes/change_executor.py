@@ -28,6 +28,7 @@ from service_core.changes.ports import (
     UniqueKeyConflict,
 )
 from service_core.changes.resource import RecordStorage, ResourceType, State
+from service_core.changes.saved_properties import require_read_scope_for_saved_properties
 from service_core.changes.write_requirements import (
     require_approval_if_policy_demands_it,
     require_plan_token,
@@ -126,7 +127,7 @@ class ChangeExecutor:
         Raises:
             ApiError: its type does not permit it, or a unique key conflict.
         """
-        self._check_permitted(caller, change)
+        await self._check_permitted(caller, change, transaction)
         if change.new is not None:
             current_keys = change.prior.unique_keys() if change.prior else ()
             for key in change.new.unique_keys():
@@ -224,7 +225,7 @@ class ChangeExecutor:
         Raises:
             ApiError: its type does not permit it, or a unique key conflict.
         """
-        self._check_permitted(caller, change)
+        await self._check_permitted(caller, change, transaction)
         if change.is_empty:
             return await self._build_envelope(transaction, change, dry_run=False)
         resource_type, audit_id = self._type_of(change), new_id()
@@ -248,10 +249,12 @@ class ChangeExecutor:
         if on_change:
             await on_change(transaction.resources, *change.states)
 
-    def _check_permitted(self, caller: Caller, change: Change) -> None:
-        """Raises `Forbidden` if the type of a change does not permit the caller to make it."""
+    async def _check_permitted(self, caller: Caller, change: Change, transaction: Transaction) -> None:
+        """Raises `Forbidden` if the type of a change, or the scope of reads, does not permit the caller to make it."""
         if not change.is_empty:
             self._type_of(change).check_permitted(caller, *change.states)
+            types = self.resource_types.values()
+            await require_read_scope_for_saved_properties(caller, change, types, transaction)
 
     async def _build_envelope(
         self,

@@ -228,3 +228,37 @@ async def test_proposals_of_another_workspace_are_not_found(deployment):
     nobodys = await person.get("/app/container/proposals/01a1fc5c-0972-78a1-8385-e3ed624276e5")
     assert theirs.status == nobodys.status == 404
     assert theirs.body == nobodys.body
+
+
+async def test_page_groups_the_sessions_of_a_program_and_takes_one_back(deployment):
+    person, key = await deployment.signed_in("ann", "owner"), await create_api_key(deployment)
+    page = f"{deployment.settings}/audit"
+    for pause, names in ((0, ("Old",)), (31, ("First", "Second"))):
+        deployment.clock.now += timedelta(minutes=pause)
+        for name in names:
+            deployment.clock.now += timedelta(minutes=1)
+            body = {"link": {"name": name, "destination_url": "https://shop.example/"}}
+            assert (await deployment.api("POST", "/v1/links", key, body))[0] == 200
+    shown = await person.get(page)
+    assert shown.body.count("Undo all of this session</button>") == 2
+    assert "Robot" in shown.text
+    assert "Can be undone completely." in shown.text
+    form = re.search(r'action="[^"]*/audit/rollback">(.*?)</form>', shown.body)[1]
+    fields = dict(re.findall(r'name="([a-z_]+)" value="([^"]*)"', form))
+    preview = await person.post(f"{page}/rollback", fields)
+    assert ("2 changes are undone" in preview.text, "“Old”" in preview.text) == (True, False)
+    assert (await person.post(f"{page}/rollback", {**fields, "action": "save"})).status == 303
+    links = (await deployment.api("GET", "/v1/links", key))[1]["links"]
+    assert [link["name"] for link in links] == ["Old"]
+
+
+async def test_page_is_narrowed_to_an_interface_and_a_program(deployment):
+    person, key = await deployment.signed_in("ann", "owner"), await create_api_key(deployment)
+    await create_tracking_link(deployment, key)
+    page = f"{deployment.settings}/audit"
+    for query, is_shown in (
+        ("created_via=api", True),
+        ("created_via=mcp", False),
+        ("client_id=helper", False),
+    ):
+        assert ("“Spring”" in (await person.get(f"{page}?{query}")).text) is is_shown, query

@@ -1,14 +1,19 @@
 """Writes that wait for the approval of a person: what is stored, applied and refused."""
 
+from contextlib import asynccontextmanager
+
 import pytest
 
 from service_core.access.internal_callers import build_dashboard_caller_with_role_scopes
 from service_core.access.members.models import Account, Member
 from service_core.access.roles import Role
+from service_core.api.http_messages import ApiRequest
 from service_core.kernel.errors import ApiError
 from service_core.kernel.ids import new_id
 from service_core.workspace.approvals.decision import ApprovalDecisions
 from service_core.workspace.approvals.models import WriteApproval
+from service_core.workspace.rules import resource as rules
+from tests.workspace.rule_requests import MAIN, RULE, connect_platform
 from tests.workspace.test_change_sets import LINK, REPORT, SAVED_WORK, create, names, plan
 
 LINKS_RULE = {"credential": "key", "scope": "service:write:links", "changes": "all"}
@@ -208,3 +213,53 @@ async def test_secrets_are_not_stored_for_an_approval(workspace_api, approvals):
     }
     answer = await workspace_api.ask("POST", "/share-links", share)
     assert answer.status in (400, 422), answer.json
+
+
+async def test_rule_write_reads_events_outside_its_transaction(workspace_api, monkeypatch):
+    await connect_platform(workspace_api, "meta", MAIN)
+    transactions, is_open = workspace_api.service.ports.workspace.transactions, []
+    write, check = transactions.write, rules.check_event_names
+
+    @asynccontextmanager
+    async def note_open(*arguments):
+        async with write(*arguments) as transaction:
+            is_open.append(True)
+            yield transaction
+        is_open.clear()
+
+    seen = []
+
+    async def note_read(*arguments):
+        seen.append(bool(is_open))
+        return await check(*arguments)
+
+    monkeypatch.setattr(transactions, "write", note_open)
+    monkeypatch.setattr(rules, "check_event_names", note_read)
+    answer = await workspace_api.ask("POST", "/rules", {"rule": {**RULE, "trigger_event": "newsletter"}})
+    assert (answer.status, seen) == (200, [False])
+    assert [effect["type"] for effect in answer.json["diff"]["effects"]] == ["postback_target", "never_seen"]
+
+
+async def test_dry_runs_and_plans_have_a_budget_of_their_own(workspace_api):
+    shown = {**LINK, "dry_run": True}
+    for left in range(19, -1, -1):
+        path, body = (
+            ("/links", shown) if left % 2 else ("/change-sets", {"changes": [create("/links", LINK)]})
+        )
+        answer = await workspace_api.send("POST", path, body)
+        assert (answer.status, answer.headers["X-RateLimit-Mutation-Remaining"]) == (200, str(left))
+    refused = await workspace_api.send("POST", "/links", shown)
+    assert refused.refusal == (429, "mutation_rate_limited", None)
+    assert (
+        await workspace_api.send("POST", "/change-sets", {"changes": [create("/links", LINK)]})
+    ).status == 429
+    written = await workspace_api.send("POST", "/links", LINK)
+    assert (written.status, written.headers["X-RateLimit-Mutation-Remaining"]) == (200, "19")
+
+
+@pytest.mark.parametrize("body", [b"{", b'{"dry_run": "yes"}'])
+async def test_unreadable_body_counts_as_a_change(workspace_api, body):
+    headers = {"authorization": f"Bearer {workspace_api.keys['shop']}"}
+    await workspace_api.service.dispatch(ApiRequest("POST", "/v1/links", "", headers, body))
+    written = await workspace_api.send("POST", "/links", LINK)
+    assert written.headers["X-RateLimit-Mutation-Remaining"] == "18"

@@ -19,13 +19,14 @@ from service_core.analytics.measures import (
     property_column,
 )
 from service_core.analytics.ports import ColumnValueCount
-from service_core.analytics.query.catalog import PROPERTY_PREFIX, Catalog, Dimension
+from service_core.analytics.query.catalog import Catalog, Dimension
 from service_core.analytics.query.event_filters import parse_property_key
 from service_core.analytics.query.models import OTHER_GROUP_LABEL
 from service_core.analytics.query.schemas import unknown_dimension_error
 from service_core.analytics.query.segments import require_column_of_events
 from service_core.analytics.range_query import RangeQuery
 from service_core.kernel.async_gather import gather_at_most
+from service_core.kernel.dimension_ids import PROPERTY_PREFIX
 from service_core.kernel.schemas import Clamp
 
 _FIELD: Final = "breakdown"

@@ -27,6 +27,7 @@ from service_core.analytics.query.relation_columns import (
     messages_for_unknown_columns_of_measure,
     messages_for_unknown_columns_with_hint,
 )
+from service_core.kernel.dimension_ids import PROPERTY_PREFIX
 from service_core.kernel.errors import StartupError
 from service_core.kernel.unique_index import index_unique_or_startup_error
 
@@ -79,10 +80,6 @@ class Dimension:
         if value is None:
             return self.null_label
         return next((label for label, stored in self.labels.items() if stored == value), str(value))
-
-
-PROPERTY_PREFIX: Final = "property:"
-"""Dimension ids with this prefix name a custom property of ``event_data``; dots lead into objects."""
 
 
 def is_property_dimension(dimension_id: str) -> bool:

@@ -7,10 +7,11 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from service_core.analytics.measures import NOT_SET, FilterOperator, Operand, Predicate, property_column
-from service_core.analytics.query.catalog import PROPERTY_PREFIX, Catalog
+from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.parse_filters import MAX_FILTERS, parse_operand_for_operator, parse_operator
 from service_core.analytics.query.schemas import FilterBody, parse_filters_accepted_by_metrics
 from service_core.analytics.query.segments import compile_event_conditions
+from service_core.kernel.dimension_ids import PROPERTY_PREFIX
 from service_core.kernel.errors import BadRequest
 
 _CODE: Final = "invalid_filter"

@@ -6,8 +6,8 @@ from typing import Final
 from service_core.access.models import Caller
 from service_core.access.scopes import reads_totals_only, require_scope
 from service_core.analytics.measures import Column, ColumnOwner, Condition, Predicate
-from service_core.analytics.query.catalog import PROPERTY_PREFIX
 from service_core.ingestion.models import IMPORT_PROPERTY
+from service_core.kernel.dimension_ids import PROPERTY_PREFIX
 from service_core.kernel.operations import Scope
 
 _PROPERTY_OWNERS: Final = frozenset({ColumnOwner.PROPERTY, ColumnOwner.PROPERTY_LABEL})
