@@ -14,7 +14,6 @@ from urllib.request import urlopen
 
 from hosts.composition.empty_workspace_store import EmptyWorkspaceStoreCheck
 from hosts.composition.load_settings import redact_url
-from hosts.composition.missing_event_store import MissingEventStoreCheck
 from hosts.composition.ports import PORTS, Ports, start_adapters
 from service_core.access.models import Workspace
 from service_core.access.roles import Role
@@ -164,9 +163,8 @@ async def _read_stores(ports: Ports, *, is_queue_readable: bool) -> _StoredState
 
 async def _describe_missing_event_store(ports: Ports, *, is_queue_readable: bool) -> str | None:
     """Returns the sentence with which a start would be refused; None if the event store is there."""
-    ledger = ports.queue if is_queue_readable else None
     try:
-        await MissingEventStoreCheck(ports.events, ports.workspace, ledger, ports.clock).start()
+        await ports.missing_event_store_check(is_queue_open=is_queue_readable).start()
     except StartupError as refusal:
         return str(refusal)
     return None

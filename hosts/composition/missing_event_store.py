@@ -1,6 +1,5 @@
 """Refuses to start with an empty event store where another one was used before: its answers were zeros, and complete."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Final
 
@@ -24,21 +23,25 @@ class MissingEventStoreCheck:
         events: the event store; one that cannot tell whether it has tables is not checked.
         workspace: remembers the event store of the deployment, started.
         ledger: counts the events that were stored, started; None where the queue is not open.
+        location: the URL of the event store without secrets.
     """
 
     start_limit_seconds: ClassVar[float | None] = None
     """No limit: the stores answer within limits of their own."""
 
     def __init__(
-        self, events: Any, workspace: WorkspaceStore, ledger: IngestLedger | None, clock: Clock
+        self, events: Any, workspace: WorkspaceStore, ledger: IngestLedger | None, location: str, clock: Clock
     ) -> None:
         self._events = events
         self._workspace = workspace
         self._ledger = ledger
+        self._location = location
         self._clock = clock
 
     async def start(self) -> None:
         """Returns if the event store has its tables, none was ever used, or its loss was accepted.
+
+        A deployment that has no events yet may also get another one.
 
         Raises:
             StartupError: the event store of the deployment is not there.
@@ -54,7 +57,7 @@ class MissingEventStoreCheck:
             raise StartupError(
                 f"The event store of storage.events is missing, but {stored} events were stored in it. {_REMEDY}"
             )
-        if known is not None:
+        if known is not None and (known.has_events or _place(known.location) == _place(self._location)):
             raise StartupError(
                 f"The event store of storage.events is missing: this deployment uses {known.location} since "
                 f"{known.since:%Y-%m-%d}. {_REMEDY}"
@@ -123,12 +126,6 @@ class EventStoreRecorder:
         return False
 
 
-def event_store_in_start_order(
-    events: Any, workspace: WorkspaceStore, ledger: IngestLedger | None, location: str, clock: Clock
-) -> Sequence[object]:
-    """Returns the event store between what is started before and after it."""
-    return (
-        MissingEventStoreCheck(events, workspace, ledger, clock),
-        events,
-        EventStoreRecorder(events, workspace, location, clock),
-    )
+def _place(location: str) -> str:
+    """Returns the URL of a store without its options."""
+    return location.partition("?")[0]

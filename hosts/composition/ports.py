@@ -20,7 +20,7 @@ from dependency_injector import providers
 
 from hosts.composition.bindings import Bindings
 from hosts.composition.load_settings import redact_url
-from hosts.composition.missing_event_store import event_store_in_start_order
+from hosts.composition.missing_event_store import EventStoreRecorder, MissingEventStoreCheck
 from hosts.composition.protocol_comparison import describe_protocol_differences
 from hosts.composition.roles import Role
 from service_core.access.email_sender import EmailSender
@@ -314,9 +314,20 @@ class Ports:
 
     def event_store_in_start_order(self, *, is_queue_open: bool = True) -> Sequence[object]:
         """Returns the event store between the checks before and after its start; the workspace store is started before."""
-        location = redact_url(PORTS["events"].url(self._settings))
+        check = self.missing_event_store_check(is_queue_open=is_queue_open)
+        recorder = EventStoreRecorder(self.events, self.workspace, self._event_store_location, self.clock)
+        return check, self.events, recorder
+
+    def missing_event_store_check(self, *, is_queue_open: bool) -> MissingEventStoreCheck:
+        """Returns the check that the event store of the deployment is there."""
         ledger = self.queue if is_queue_open else None
-        return event_store_in_start_order(self.events, self.workspace, ledger, location, self.clock)
+        return MissingEventStoreCheck(
+            self.events, self.workspace, ledger, self._event_store_location, self.clock
+        )
+
+    @property
+    def _event_store_location(self) -> str:
+        return redact_url(PORTS["events"].url(self._settings))
 
     def bindings_of_all_adapters(self) -> Bindings:
         """Returns new bindings of every adapter, of its parts, and of what is made of adapters alone."""

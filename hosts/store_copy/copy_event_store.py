@@ -76,7 +76,12 @@ async def copy_event_store_and_find_differences(
         check = EmptyWorkspaceStoreCheck(ports.workspace, redact_url(settings.storage.workspace))
         sources: list[object] = [source]
         if source_url is None:
-            sources.insert(0, MissingEventStoreCheck(source, ports.workspace, None, system_clock))
+            sources.insert(
+                0,
+                MissingEventStoreCheck(
+                    source, ports.workspace, None, redact_url(settings.storage.events), system_clock
+                ),
+            )
         async with start_adapters([check, ports.workspace, *sources, target]):
             workspaces = await ports.workspace.credentials.list_workspaces()
             for workspace in workspaces:

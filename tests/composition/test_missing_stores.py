@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 import duckdb
+import psycopg
 import pytest
 from typer.testing import CliRunner
 
@@ -75,6 +76,14 @@ async def test_folder_that_lost_event_store_and_queue_is_refused_until_the_loss_
     assert "is missing" in await start_error(folder)
 
 
+async def test_event_store_of_a_deployment_without_events_may_be_changed(tmp_path):
+    async with run_deployment("duckdb", tmp_path):
+        pass
+    async with run_deployment("duckdb:///other.db", tmp_path):
+        pass
+    assert [*tmp_path.glob("**/other.db")]
+
+
 async def test_missing_event_store_is_refused_by_commands_that_open_it(folder):
     lose_event_store_and_queue(folder)
     (folder / "touchpoint.toml").write_text("[storage]\nevents = 'duckdb:///events.db'\n")
@@ -115,18 +124,20 @@ async def test_event_store_without_events_of_the_deployment_is_refused_in_place_
 
 
 async def test_lost_postgresql_event_store_is_refused_with_a_new_queue(postgres_session, tmp_path):
-    with temporary_database(postgres_session) as url, temporary_database(postgres_session) as empty:
+    with temporary_database(postgres_session) as url:
         settings = {"storage": {"events": url, "workspace": "sqlite:///workspace.db"}}
         async with compose(Settings.model_validate(settings), tmp_path):
             pass
         (tmp_path / "spool.db").unlink()
-        settings["storage"]["events"] = empty
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("DROP SCHEMA public CASCADE")
+            connection.execute("CREATE SCHEMA public")
         with pytest.raises(
             StartupError, match=r"storage\.events is missing: this deployment uses postgresql://"
         ) as e:
             async with compose(Settings.model_validate(settings), tmp_path):
                 pass
-        assert await open_events(empty, tmp_path).has_tables() is False
+        assert await open_events(url, tmp_path).has_tables() is False
         assert ":***@" in str(e.value) or urlsplit(url).password is None
 
 
@@ -169,7 +180,7 @@ class NothingRecorded:
 
 async def check_for_missing_tables(events):
     workspace = SimpleNamespace(credentials=Workspaces(), event_store_record=NothingRecorded())
-    await MissingEventStoreCheck(events, workspace, Ledger(), lambda: NOW).start()
+    await MissingEventStoreCheck(events, workspace, Ledger(), "duckdb:///events.db", lambda: NOW).start()
 
 
 @pytest.fixture(params=["duckdb", "postgresql", "clickhouse"])
