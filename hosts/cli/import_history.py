@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def list_imports(
     as_json: AsJson = False, workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG
 ) -> None:
-    """List the imports of a workspace, newest first; with --json each with its reconciliation sheet."""
+    """List imports, newest first. --json has their sheets."""
     jobs = asyncio.run(_load_imports(config, workspace))
     if as_json:
         typer.echo(json.dumps({"imports": list(map(_import_as_json, jobs))}, indent=2, ensure_ascii=False))

@@ -30,7 +30,7 @@ def test_plugins_lists_packages_versions_and_what_they_provide(touchpoint):
     ]
     assert stripe["package"] == "touchpoint-analytics"
     assert stripe["origin"] == "built_in"
-    assert stripe["provides"] == {"revenue_providers": ["stripe"]}
+    assert stripe["provides"] == {"revenue_providers": ["stripe"], "import_sources": ["stripe"]}
     assert stripe["version"] in touchpoint("plugins").stdout
 
 

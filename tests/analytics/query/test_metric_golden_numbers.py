@@ -214,7 +214,7 @@ async def test_catalog_entry_matches_the_documented_example(query_client):
             "product", "provider", "currency", "plan", "attribution_source", "attribution_medium", "channel", "utm_source",
             "utm_medium", "utm_campaign", "utm_term", "utm_content", "click_id_type", "lyr", "referrer_host", "landing_page",
             "country", "region", "city", "device_type", "browser", "os", "language", "app_version", "new_vs_returning",
-            "first_touch_channel", "first_touch_source", "first_touch_campaign",
+            "import", "first_touch_channel", "first_touch_source", "first_touch_campaign",
         ],
         "requires_attribution": False, "additivity": "ratio", "change_unit": "ratio", "version": 1, "has_receipt": True,
     }  # fmt: skip
