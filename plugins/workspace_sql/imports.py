@@ -14,7 +14,10 @@ from plugins.workspace_sql.tables import IMPORTS
 from service_core.plugin import ImportJob, ImportStatus
 
 _ROW: Final = IMPORTS.c
-_FINAL: Final = (ImportStatus.COMPLETED, ImportStatus.FAILED, ImportStatus.CANCELLED)
+_FINAL: Final = (
+    *(ImportStatus.COMPLETED, ImportStatus.FAILED, ImportStatus.CANCELLED),
+    *(ImportStatus.REMOVING, ImportStatus.REMOVED),
+)
 
 
 class SqlImports(SqlStore):

@@ -263,3 +263,14 @@ async def test_two_processes_count_clicks_once_and_find_them_by_address(two_stor
     await one.clicks.purge_click_ips(NOW + timedelta(days=1))
     assert await other.recent_link_clicks.latest_human_click_by_tag(workspace.id, "203.0.113.7", NOW) == {}
     assert await other.clicks.count_clicks(workspace.id) == {link: ClickCount(3, 1)}
+
+
+async def test_removed_imports_are_not_open(directory, workspace):
+    imports = directory.imports
+    for _ in range(2):
+        job = make_import(workspace)
+        assert await imports.add_import_unless_too_many(job, 1)
+        removing = job.cancel(NOW).begin_removal(NOW)
+        assert await imports.replace_import_if_unchanged(job, removing)
+    assert await imports.replace_import_if_unchanged(removing, removing.become_removed(1))
+    assert await imports.add_import_unless_too_many(make_import(workspace), 1)
