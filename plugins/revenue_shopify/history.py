@@ -54,7 +54,7 @@ class ShopifyHistory:
 def _map_order(order: Mapping[str, Any], byte_count: int) -> ImportEntry:
     paid_at = order.get("processed_at") or order.get("created_at")
     day = str(paid_at) if paid_at else None
-    if order.get("financial_status") not in PAID_STATUSES:
+    if str(order.get("financial_status")) not in PAID_STATUSES:
         return ImportEntry(None, NOT_PAID, byte_count=byte_count, day=day)
     refunds = order.get("refunds")
     try:
@@ -94,7 +94,7 @@ def _order_of_csv_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
         "total_discounts": row.get("Discount Amount") or "0",
         "shipping_lines": [{"price": row.get("Shipping") or "0"}],
     }
-    if refunded and refunded.strip("0.,"):
+    if refunded and str(refunded).strip("0.,"):
         transaction = {"kind": "refund", "status": "success", "amount": refunded, "currency": currency}
         order["refunds"] = [{"id": f"{id_}_csv", "created_at": paid_at, "transactions": [transaction]}]
     return order

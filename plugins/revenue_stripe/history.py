@@ -62,7 +62,7 @@ def _map_object(about: _Objects, byte_count: int) -> ImportEntry:
         messages = (about,)
     elif kind not in _MESSAGES_BY_OBJECT:
         return ImportEntry(None, OTHER_OBJECT, byte_count=byte_count, day=day)
-    elif not (about.get("status") in _SUCCEEDED or about.get("paid") is True):
+    elif not (str(about.get("status")) in _SUCCEEDED or about.get("paid") is True):
         return ImportEntry(None, NOT_PAID, byte_count=byte_count, day=day)
     else:
         messages = tuple(_MESSAGES_BY_OBJECT[kind](about))
@@ -123,11 +123,12 @@ def _charge_of_csv_row(row: _Objects) -> _Objects:
     """Returns a payment of the dashboard's CSV export as a charge of the API."""
     currency = str(row.get("Currency", "")).upper()
     created = next((row[name] for name in _CREATED_COLUMNS if name in row), None)
+    status = str(row.get("Status", "")).lower()
     return {
         "object": "charge",
         "id": row.get("id"),
         "payment_intent": row.get("PaymentIntent ID") or row.get("id"),
-        "status": str(row.get("Status", "")).split(" ")[0].lower().replace("refunded", "succeeded"),
+        "status": "succeeded" if "refund" in status else status,
         "created": _epoch_seconds(created),
         "currency": currency.lower(),
         "amount": _smallest_units(row.get("Amount"), currency),

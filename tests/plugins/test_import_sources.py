@@ -1,11 +1,13 @@
 """The conformance kit on every built-in import source, on files written from the vendors' public formats."""
 
+import gzip
 import json
 
 import pytest
 
 from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.ingestion.import_sources.files import ImportFile
+from service_core.kernel.errors import StartupError
 from service_core.testing.import_source import ImportSourceConformance, ImportSourceHarness
 
 SOURCES = collect_plugins_into_registry(with_catalog=False).import_sources
@@ -232,3 +234,19 @@ def test_row_of_umami_has_visit_page_and_campaign(tmp_path):
     assert view.body["properties"]["url"] == "https://shop.example/a?utm_source=news"
     assert (view.body["context"]["session_id"], view.body["timestamp"]) == ("v1", "2026-07-01 10:00:00+00:00")
     assert (signup.body["event"], signup.body["event_id"]) == ("signup", "e2")
+
+
+def test_progress_of_a_packed_file_counts_packed_bytes(tmp_path):
+    packed = gzip.compress(POSTHOG * 1_000)
+    assert sum(entry.byte_count for entry in read("posthog", packed, tmp_path)) <= len(packed)
+    assert sum(entry.byte_count for entry in read("posthog", POSTHOG, tmp_path)) == len(POSTHOG)
+
+
+def test_packed_file_that_is_cut_off_is_refused_with_a_sentence(tmp_path):
+    with pytest.raises(StartupError, match="damaged or cut off"):
+        read("posthog", gzip.compress(POSTHOG)[:-20], tmp_path)
+
+
+def test_partly_refunded_payment_of_a_csv_file_is_a_purchase_and_a_refund(tmp_path):
+    (entry, _) = read("stripe", STRIPE_CSV.replace(b"0.00,usd,Paid", b"2.50,usd,Partial Refund"), tmp_path)
+    assert (entry.body["event"], entry.further_bodies[0]["event"]) == ("purchase", "refund")

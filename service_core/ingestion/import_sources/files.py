@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,7 +33,10 @@ ReadParquet = Callable[[Path], Iterator[tuple[Mapping[str, Any], int]]]
 
 
 class FileLine(NamedTuple):
-    """One line of a text file: its text without the line end, or the problem that makes it unreadable."""
+    """One line of a text file: its text without the line end, or the problem that makes it unreadable.
+
+    `byte_count` is how much of the file was read for it, of a gzip file in packed bytes.
+    """
 
     text: str
     problem: str | None
@@ -47,8 +51,8 @@ class FileRow(NamedTuple):
     byte_count: int
 
 
-def _no_parquet(path: Path) -> Iterator[tuple[Mapping[str, Any], int]]:
-    raise StartupError(f"{path.name} is a Parquet file, which cannot be read here.")
+def _no_parquet(_: Path) -> Iterator[tuple[Mapping[str, Any], int]]:
+    raise StartupError("The file is a Parquet file, which cannot be read here.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +71,22 @@ class ImportFile:
         """Yields the lines of a text file, plain or gzip.
 
         Raises:
-            StartupError: the file is encoded in UTF-16.
+            StartupError: the file is encoded in UTF-16, or its gzip data are damaged.
         """
-        with self._open_unpacked() as file:
+        read_bytes = 0
+        with self._open_unpacked() as (file, raw):
             for line in iterate_lines_and_cut_long_ones(file):
-                yield _decode_line(line)
+                position = raw.tell()  # of a packed file it moves by whole buffers
+                yield _decode_line(line, position - read_bytes)
+                read_bytes = position
 
     def rows(self) -> Iterator[FileRow]:
         """Yields the rows of an NDJSON, CSV or Parquet file.
 
         Raises:
-            StartupError: the file is encoded in UTF-16, or is a Parquet file that cannot be read.
+            StartupError: the file is encoded in UTF-16, damaged, or a Parquet file that cannot be read.
         """
-        with self._open_unpacked() as file:
+        with self._open_unpacked() as (file, _):
             start = cast("Any", file).peek(_SNIFFED_BYTES)[:_SNIFFED_BYTES]
         if start.startswith(_PARQUET):
             yield from (FileRow(row, None, byte_count) for row, byte_count in self.read_parquet(self.path))
@@ -89,24 +96,30 @@ class ImportFile:
             yield from _parse_csv(self.lines())
 
     @contextmanager
-    def _open_unpacked(self) -> Iterator[BufferedIOBase]:
-        with self.path.open("rb") as raw:
-            packed = raw.peek(2).startswith(_GZIP)
-            file: BufferedIOBase = cast("BufferedIOBase", gzip.GzipFile(fileobj=raw)) if packed else raw
-            if cast("Any", file).peek(2)[:2] in _UTF16:
-                raise StartupError(
-                    f"{self.path.name} is encoded in UTF-16. Convert it first, as in iconv -f UTF-16 -t UTF-8."
-                )
-            yield file
+    def _open_unpacked(self) -> Iterator[tuple[BufferedIOBase, BufferedIOBase]]:
+        """Gives the unpacked content, and the file itself, whose position is how much of it is read."""
+        try:
+            with self.path.open("rb") as raw:
+                packed = raw.peek(2).startswith(_GZIP)
+                file: BufferedIOBase = cast("BufferedIOBase", gzip.GzipFile(fileobj=raw)) if packed else raw
+                if cast("Any", file).peek(2)[:2] in _UTF16:
+                    raise StartupError(
+                        "The file is encoded in UTF-16. Convert it first, as in iconv -f UTF-16 -t UTF-8."
+                    )
+                yield file, raw
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            raise StartupError(
+                "The gzip data of the file are damaged or cut off. Copy or export it again."
+            ) from None
 
 
-def _decode_line(line: bytes) -> FileLine:
+def _decode_line(line: bytes, byte_count: int) -> FileLine:
     if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
-        return FileLine("", TOO_LONG, len(line))
+        return FileLine("", TOO_LONG, byte_count)
     try:
-        return FileLine(line.removeprefix(_UTF8_MARK).decode().rstrip("\r\n"), None, len(line))
+        return FileLine(line.removeprefix(_UTF8_MARK).decode().rstrip("\r\n"), None, byte_count)
     except UnicodeDecodeError:
-        return FileLine(line.decode("latin-1").rstrip("\r\n"), NOT_UTF8, len(line))
+        return FileLine(line.decode("latin-1").rstrip("\r\n"), NOT_UTF8, byte_count)
 
 
 def _parse_json_line(line: FileLine) -> FileRow:

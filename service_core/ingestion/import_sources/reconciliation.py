@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from service_core.ingestion.event_time import parse_iso_or_epoch_time
@@ -21,15 +20,8 @@ SheetDays = Mapping[str, Mapping[str, int]]
 def day_of_entry(entry: ImportEntry) -> str:
     """Returns the UTC day of a row; `NO_DAY` if it names none that can be read."""
     happened = entry.day if entry.body is None else entry.body.get("timestamp") or entry.day
-    moment = _parse_time(happened)
-    return NO_DAY if moment is None else moment.astimezone(UTC).date().isoformat()
-
-
-def _parse_time(value: Any) -> datetime | None:
-    try:
-        return parse_iso_or_epoch_time(value)
-    except (OverflowError, ValueError):
-        return None
+    moment = parse_iso_or_epoch_time(happened)
+    return NO_DAY if moment is None else moment.date().isoformat()
 
 
 def add_to_sheet(
