@@ -52,6 +52,7 @@ def remove_import(
     The running service removes the events within a minute. Answers are then those of a workspace that never
     imported the file.
     """
+    from service_core.delivery.imports.models import ImportStatus
     from service_core.kernel.errors import StartupError
 
     try:
@@ -65,6 +66,8 @@ def remove_import(
     removal = asyncio.run(_plan_or_remove(config, workspace, id_, dry_run=dry_run, complete=now))
     if dry_run:
         text = f"Nothing was removed: this was a dry run. The import accepted {removal.accepted:,} events."
+    elif removal.job.status is ImportStatus.REMOVING and now:
+        text = "Events of the import are not stored yet. Run the command again in a minute to remove them."
     elif now:
         text = f"{removal.job.removed_events:,} events are removed."
     else:

@@ -216,7 +216,7 @@ async def _import_page(
         in_progress=in_progress,
         live=live,
         is_final=ImportStatus(job["status"]) in FINAL_STATES,
-        is_removable=ImportStatus(job["status"]) in ENDED_STATES and job["accepted"],
+        is_removable=ImportStatus(job["status"]) in ENDED_STATES and (job["accepted"] or job["duplicates"]),
         removable_events=removable_events,
         days=[_label_day(line) for line in job["days"][-SHOWN_DAYS:]],
         day_count=len(job["days"]),

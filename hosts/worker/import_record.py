@@ -9,18 +9,16 @@ from hosts.data_import.enqueue import EventImporter
 from service_core.access.models import Credential
 from service_core.delivery.imports.models import (
     MAX_LISTED,
+    REMOVED_STATES,
     ImportFormat,
     ImportJob,
     ImportProgress,
-    ImportStatus,
-    count_removed,
+    generation_of_start,
 )
 from service_core.delivery.imports.ports import Imports
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import StartupError
 from service_core.kernel.ids import new_id
-
-_REMOVED: frozenset[ImportStatus] = frozenset({ImportStatus.REMOVING, ImportStatus.REMOVED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,27 +61,18 @@ class ImportRecord:
         """Returns the record of a file in the workspace of a write key, marked as running."""
         jobs = await imports.list_imports(key.workspace_id, MAX_LISTED)
         known = next((job for job in jobs if _is_of_file(job, file)), None)
-        job = known or ImportJob(
-            id=new_id(),
-            workspace_id=key.workspace_id,
-            credential_id=key.id,
-            format=file.format,
-            file_name=file.name,
-            created_at=clock(),
-            digest=file.digest,
-            byte_count=file.byte_count,
-            source=file.source,
-            generation=count_removed(jobs),
-        )
+        job = known or _new_job(file, key, clock)
         if known is None:
+            job = replace(job, generation=generation_of_start(job, jobs))
             await imports.add_import_unless_too_many(job, MAX_LISTED)
         record = cls(imports, job, clock, is_new=known is None)
         await record._save(job.run_outside_of_workers(clock()))
         return record
 
     def checkpoint_name(self) -> str:
-        """Returns the name of the checkpoint of this file; another one after the file was removed."""
+        """Returns the name of the checkpoint of this file; another one per import source, and after its removal."""
         name = f"{self.job.digest}:{self.job.workspace_id}"
+        name += f":{self.job.source}" if self.job.source else ""
         return f"{name}:{self.job.generation}" if self.job.generation else name
 
     async def skip_known_entries(self, checkpoint: ImportCheckpoint) -> int:
@@ -94,7 +83,7 @@ class ImportRecord:
         if checkpoint.done_entries:
             return self.job.entry_count
         self._counts, self._received_now = {}, 0
-        await self._save(_with_progress(self.job, self._clock, ImportProgress()))
+        await self._save(self.job.advance_in_command(self._clock(), ImportProgress()))
         return 0
 
     async def save_batch(self, importer: EventImporter, entry_count: int, read_bytes: int) -> None:
@@ -107,7 +96,7 @@ class ImportRecord:
             self._received_now + importer.received_now,
             importer.sheet,
         )
-        await self._save(_with_progress(job, self._clock, progress))
+        await self._save(job.advance_in_command(self._clock(), progress))
 
     async def complete(self) -> None:
         """Saves that the whole file is durable."""
@@ -130,10 +119,19 @@ class ImportRecord:
 
 def _is_of_file(job: ImportJob, file: ImportedFile) -> bool:
     """Returns whether a job is that of an earlier command for the same file, and was not removed."""
-    same = (job.digest, job.source, job.format) == (file.digest, file.source, file.format)
-    return same and job.upload_id is None and job.status not in _REMOVED
+    same = job.file_identity == (file.digest, file.source, file.format)
+    return same and job.upload_id is None and job.status not in REMOVED_STATES
 
 
-def _with_progress(job: ImportJob, clock: Clock, progress: ImportProgress) -> ImportJob:
-    """Returns the job with its progress, and without a lease: no worker may claim it."""
-    return replace(job.advance(clock(), progress), free_at=None)
+def _new_job(file: ImportedFile, key: Credential, clock: Clock) -> ImportJob:
+    return ImportJob(
+        id=new_id(),
+        workspace_id=key.workspace_id,
+        credential_id=key.id,
+        format=file.format,
+        file_name=file.name,
+        created_at=clock(),
+        digest=file.digest,
+        byte_count=file.byte_count,
+        source=file.source,
+    )

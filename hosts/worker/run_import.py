@@ -121,6 +121,10 @@ async def resume_import_and_wait_until_stored(
                 f"The queue takes no more events: {describe_queue_failure_root_cause(failure)}. What came before is kept; run the command again "
                 "once that is solved."
             ) from failure
+        except StartupError as fault:
+            with suppress(StartupError):  # it was cancelled or removed meanwhile
+                await record.fail(str(fault))
+            raise
         finally:
             everything_enqueued.set()
             await storing

@@ -6,6 +6,7 @@ import pytest
 
 from tests.plugins.test_import_sources import POSTHOG
 
+REMOVAL = "service_core.delivery.imports.removal.ImportRemoval"
 RANGE = "--start", "2026-06-01", "--end", "2026-08-01"
 
 
@@ -89,3 +90,21 @@ def test_killed_import_goes_on_after_its_last_batch_with_the_same_sheet(history,
     made = history.import_as_json()
     assert (made["rows"], made["imported"] + made["differences"].get("duplicate", 0)) == (3, 2)
     assert [job["status"] for job in history.listed()] == ["completed"]
+
+
+def test_file_that_was_read_as_events_is_read_again_by_an_import_source(history):
+    history.run("events", history.file)
+    made = history.import_as_json()
+    assert (made["rows"], made["differences"]) == (3, {"duplicate": 2, "no_identity": 1})
+
+
+def test_removal_in_the_command_says_that_events_are_not_stored_yet(history, monkeypatch):
+    made = history.import_as_json()
+
+    async def has_waiting_events(*_):
+        return True
+
+    with monkeypatch.context() as waiting:
+        waiting.setattr(f"{REMOVAL}._may_have_events_in_queue", has_waiting_events)
+        assert "not stored yet" in history.remove(made["id"], "--now")
+    assert "2 events are removed" in history.remove(made["id"], "--now")

@@ -3,6 +3,9 @@
 import pytest
 
 from hosts.worker.consumer import build_ingest_pipeline
+from hosts.worker.import_record import ImportedFile, ImportRecord
+from hosts.worker.run_import import find_active_write_key_of_workspace
+from service_core.delivery.imports.models import COMMAND_LIFETIME, LAST_BATCH_TIME
 from service_core.delivery.imports.removal import ImportRemoval
 from service_core.testing.event_builder import EventBuilder
 from tests.delivery.import_client import open_import_shop
@@ -130,3 +133,37 @@ async def test_events_without_a_usable_time_are_differences_and_not_of_today(sho
     )
     assert (job["accepted"], job["received_now"]) == (0, 0)
     assert job["left_out"] == {"before_2020": 1, "no_time": 1, "no_identity": 1}
+
+
+async def test_file_that_is_in_adds_nothing_after_another_was_removed(shop):
+    await import_history(shop, "posthog", POSTHOG)
+    other = await import_history(shop, "posthog", POSTHOG.replace(b"0190-", b"0191-"))
+    await remove(shop, other, dry_run=False)
+    await complete_removals(shop)
+    again = await import_history(shop, "posthog", POSTHOG)
+    assert (again["accepted"], again["duplicates"]) == (0, 2)
+
+
+async def test_removal_of_a_cancelled_import_waits_for_a_last_batch(shop):
+    ready = await shop.ready(POSTHOG, "source", source="posthog")
+    await shop.start(ready["id"])
+    await shop.ask("POST", f"/v1/imports/{ready['id']}/cancel", key="writer")
+    await remove(shop, ready, dry_run=False)
+    assert await complete_removals(shop) == []
+    shop.now += LAST_BATCH_TIME
+    assert [str(job.id) for job in await complete_removals(shop)] == [ready["id"]]
+
+
+async def test_import_of_a_command_that_died_fails_and_goes_on_when_it_runs_again(shop):
+    """A running import holds erasures back."""
+    ports, file = shop.service.ports, ImportedFile("digest")
+    key = await find_active_write_key_of_workspace(ports.workspace.credentials, shop.workspaces["shop"].id)
+    died = await ImportRecord.open_or_create(ports.workspace.imports, file, key, ports.clock)
+    await shop.importer.end_timed_out_imports()
+    assert (await shop.job(str(died.job.id)))["status"] == "running"
+    shop.now += COMMAND_LIFETIME
+    await shop.importer.end_timed_out_imports()
+    assert (await shop.job(str(died.job.id)))["status"] == "failed"
+    again = await ImportRecord.open_or_create(ports.workspace.imports, file, key, ports.clock)
+    await again.complete()
+    assert (await shop.job(str(died.job.id)))["status"] == "completed"

@@ -21,6 +21,12 @@ READY_LIFETIME: Final = timedelta(days=7)
 """How long a checked file waits to be imported."""
 
 MAX_RUN_TIME: Final = timedelta(hours=24)
+COMMAND_LIFETIME: Final = timedelta(hours=2)
+"""How long a command may take for a batch; one that takes longer has died, and its import fails."""
+
+LAST_BATCH_TIME: Final = timedelta(seconds=30)
+"""How long a worker whose import was cancelled may still offer its last batch to the queue."""
+
 LEASE: Final = timedelta(minutes=2)
 """Lifetime of a worker's lease of a job unless it is renewed, which every batch does."""
 
@@ -65,7 +71,8 @@ class ImportStatus(StrEnum):
 ENDED_STATES: Final = frozenset({ImportStatus.COMPLETED, ImportStatus.FAILED, ImportStatus.CANCELLED})
 """States in which nothing more comes in, and what came in can be removed."""
 
-FINAL_STATES: Final = ENDED_STATES | {ImportStatus.REMOVING, ImportStatus.REMOVED}
+REMOVED_STATES: Final = frozenset({ImportStatus.REMOVING, ImportStatus.REMOVED})
+FINAL_STATES: Final = ENDED_STATES | REMOVED_STATES
 WORKER_STATES: Final = frozenset({ImportStatus.CHECKING, ImportStatus.QUEUED, ImportStatus.RUNNING})
 
 
@@ -75,8 +82,8 @@ class ImportMark:
 
     Attributes:
         import_id: the id of the import, as a property of each event.
-        generation: number of imports of the workspace that were removed before; it is part of the event ids, so
-            that a file that was removed comes in again although the ids of its events are still known.
+        generation: as `generation_of_start` returns it; it is part of the event ids, so that a file that was
+            removed comes in again although the ids of its events are still known.
     """
 
     import_id: UUID
@@ -166,6 +173,11 @@ class ImportJob:
         return f"import-{self.id}" if self.upload_id is None else f"import-{self.id}-{self.upload_id}"
 
     @property
+    def file_identity(self) -> tuple[str | None, str | None, ImportFormat]:
+        """Returns digest, import source and format: two imports with the same ones bring in the same events."""
+        return self.digest, self.source, self.format
+
+    @property
     def is_final(self) -> bool:
         """Whether the job has ended."""
         return self.status in FINAL_STATES
@@ -192,9 +204,9 @@ class ImportJob:
         """Returns the job with another mapping, to be checked by a worker."""
         return _offer_to_workers(replace(self, columns=dict(columns)), now, ImportStatus.CHECKING)
 
-    def start(self, now: datetime) -> "ImportJob":
-        """Returns the job queued for import."""
-        return _offer_to_workers(self, now, ImportStatus.QUEUED)
+    def start(self, now: datetime, generation: int) -> "ImportJob":
+        """Returns the job queued for import, with its `generation_of_start`."""
+        return _offer_to_workers(replace(self, generation=generation), now, ImportStatus.QUEUED)
 
     def claim_or_fail(self, now: datetime) -> "ImportJob":
         """Returns the job claimed by a worker, or failed after too many attempts."""
@@ -232,14 +244,25 @@ class ImportJob:
         )
 
     def run_outside_of_workers(self, now: datetime) -> "ImportJob":
-        """Returns the job running in a command, which no worker claims and which ends by itself never."""
+        """Returns the job running in a command, which no worker claims; it fails when the command has died."""
         return replace(
-            self, status=ImportStatus.RUNNING, started_at=self.started_at or now, completed_at=None
+            self,
+            status=ImportStatus.RUNNING,
+            started_at=self.started_at or now,
+            completed_at=None,
+            due_at=now + COMMAND_LIFETIME,
         )
 
+    def advance_in_command(self, now: datetime, progress: ImportProgress) -> "ImportJob":
+        """Returns the job with what a command has made durable; without a lease, since no worker may claim it."""
+        return replace(self.advance(now, progress), free_at=None, due_at=now + COMMAND_LIFETIME)
+
     def begin_removal(self, now: datetime) -> "ImportJob":
-        """Returns the job whose events are to be removed, which is due at once."""
-        return replace(self, status=ImportStatus.REMOVING, due_at=now)
+        """Returns the job whose events are to be removed; due at once unless a last batch may still come in."""
+        has_ended_by_itself = self.status in {ImportStatus.COMPLETED, ImportStatus.FAILED}
+        stopped_at = now if self.completed_at is None else self.completed_at
+        due_at = now if has_ended_by_itself else max(now, stopped_at + LAST_BATCH_TIME)
+        return replace(self, status=ImportStatus.REMOVING, due_at=due_at)
 
     def become_removed(self, removed_events: int) -> "ImportJob":
         """Returns the job whose events are removed."""
@@ -279,9 +302,27 @@ class ImportJob:
         return ImportProgress(self.entry_count, self.read_bytes, self.counts, self.received_now, self.sheet)
 
 
-def count_removed(jobs: Iterable[ImportJob]) -> int:
-    """Returns the generation of a new import: how many imports of its workspace were removed."""
-    return sum(job.status in {ImportStatus.REMOVING, ImportStatus.REMOVED} for job in jobs)
+def generation_of_start(job: ImportJob, others: Iterable[ImportJob]) -> int:
+    """Returns the generation with which an import begins.
+
+    A file that was imported and not removed keeps its generation, so that its events are duplicates. Otherwise it is
+    the number of removed imports of the same format and source, which no removed import of the file had.
+
+    Args:
+        job: the import.
+        others: the imports of its workspace.
+    """
+    present = removed = -1
+    removed_count = 0
+    for other in others:
+        is_removed = other.status in REMOVED_STATES
+        is_of_file = other.id != job.id and other.file_identity == job.file_identity
+        removed_count += is_removed and (other.format, other.source) == (job.format, job.source)
+        if is_of_file and is_removed:
+            removed = max(removed, other.generation)
+        elif is_of_file and other.entry_count:
+            present = max(present, other.generation)
+    return present if present > removed else removed_count
 
 
 def _offer_to_workers(job: ImportJob, now: datetime, status: ImportStatus) -> ImportJob:

@@ -27,7 +27,7 @@ from service_core.delivery.imports.models import (
     ImportFormat,
     ImportJob,
     ImportStatus,
-    count_removed,
+    generation_of_start,
 )
 from service_core.delivery.imports.ports import Imports
 from service_core.delivery.imports.removal import request_removal
@@ -97,7 +97,6 @@ async def create_import(
         columns=body.columns,
         created_at=caller.now,
         source=body.source,
-        generation=count_removed(await imports.list_imports(caller.workspace.id, MAX_LISTED)),
     ).wait_for_file()
     if not await imports.add_import_unless_too_many(job, MAX_ACTIVE):
         raise TooManyRequests(
@@ -168,7 +167,11 @@ async def start_import(
         )
     _require_valid_columns(body.columns or {})
     columns = job.columns if body.columns is None else body.columns
-    after = job.check_again(caller.now, columns) if body.dry_run else job.start(caller.now)
+    if body.dry_run:
+        after = job.check_again(caller.now, columns)
+    else:
+        others = await imports.list_imports(caller.workspace.id, MAX_LISTED)
+        after = job.start(caller.now, generation_of_start(job, others))
     if not await imports.replace_import_if_unchanged(job, after):
         raise wrong_status(job)
     await _wake_worker_unless_unavailable(jobs, job.id)

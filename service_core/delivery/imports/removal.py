@@ -9,7 +9,13 @@ from service_core.changes.actor import build_named_actor
 from service_core.changes.audit_log import IMPORT_TYPE, AuditEntry
 from service_core.changes.models import Action, ResourceRef
 from service_core.changes.ports import Transactions
-from service_core.delivery.imports.models import ACCEPTED, ENDED_STATES, ImportJob, ImportStatus
+from service_core.delivery.imports.models import (
+    ACCEPTED,
+    ENDED_STATES,
+    REMOVED_STATES,
+    ImportJob,
+    ImportStatus,
+)
 from service_core.delivery.imports.ports import Imports
 from service_core.delivery.imports.upload import wrong_status
 from service_core.ingestion.ports import ImportedEventStore
@@ -46,7 +52,7 @@ async def request_removal(
     for _ in range(_ATTEMPTS):
         job = await _find_own_import(imports, caller, import_id)
         planned = PlannedRemoval(job, job.counts.get(ACCEPTED, 0))
-        if job.status in {ImportStatus.REMOVING, ImportStatus.REMOVED}:
+        if job.status in REMOVED_STATES:
             return planned
         if job.status not in ENDED_STATES and not job.is_run_by_command:
             raise wrong_status(job)

@@ -55,3 +55,15 @@ def test_events_are_stored_while_the_file_is_still_read(config, monkeypatch):
     task = ImportTask(config, ImportedFile("digest"), read_entries)
     result = asyncio.run(resume_import_and_wait_until_stored(task, lambda _: None, lambda _: None))
     assert result.counts == {"queued": MAX_CONCURRENT + 1}
+
+
+def test_import_of_a_file_that_cannot_be_read_to_its_end_fails_with_the_reason(config):
+    def read_entries():
+        yield ImportEntry({"event": "a", "user_id": "u"}, event_id="import:1")
+        raise StartupError("The file is damaged.")
+
+    task = ImportTask(config, ImportedFile("digest"), read_entries)
+    with pytest.raises(StartupError, match=r"The file is damaged\."):
+        asyncio.run(resume_import_and_wait_until_stored(task, lambda _: None, lambda _: None))
+    listed = CliRunner().invoke(app, ["import", "list", "--json", "--config", str(config)])
+    assert [job["status"] for job in json.loads(listed.stdout)["imports"]] == ["failed"]
