@@ -24,7 +24,7 @@ from service_core.analytics.measures import count_rows
 from service_core.analytics.ports import AggregateQuery
 from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.errors import StartupError
-from service_core.plugin import Relation
+from service_core.plugin import EventColumns, Relation
 from service_core.testing.event_builder import EventBuilder, whole_utc_days
 from service_core.testing.random_datasets import random_dataset
 from tests.fixtures.clickhouse_in_process import open_in_process_store
@@ -73,6 +73,21 @@ async def test_append_adds_nothing_when_a_batch_is_sent_again(store):
     assert await store.append(story.events) == 0
     assert await derived_table_rows(store) == before
     assert await count_stored_events(store, story) == len(story.events)
+
+
+@pytest.mark.clickhouse
+async def test_append_makes_each_event_of_columns_once_for_several_workspaces(store, monkeypatch):
+    events = [event for seed in range(3) for event in random_dataset(Random(seed), 5).builder.events]
+    made = []
+    make_event = EventColumns._event
+
+    def record_place(columns, place):
+        made.append(place)
+        return make_event(columns, place)
+
+    monkeypatch.setattr(EventColumns, "_event", record_place)
+    assert await store.append(EventColumns.of_events(events)) == len(events)
+    assert sorted(made) == list(range(len(events)))
 
 
 @pytest.mark.clickhouse

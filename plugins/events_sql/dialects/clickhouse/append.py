@@ -85,6 +85,7 @@ class ReplacingWrites:
         """Stores the new events of a batch and returns how many were new."""
         from plugins.events_sql.writes.event_frames import drop_ids_repeated_within  # noqa: PLC0415 - loads the data frame library
 
+        events = list(events)  # `EventColumns` would make each event again for every workspace
         batch, superseded = drop_ids_repeated_within(events, ORDER_DEDUP_WINDOW.total_seconds())
         new = _events_not_received_within_week(writer, batch)
         if len(new) < len(batch) and self._move_superseded_if_any(writer, batch):
