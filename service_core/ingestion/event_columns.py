@@ -37,8 +37,8 @@ class ColumnGroup:
         return self.rows[event if self.positions is None else self.positions[event]]
 
     def select(self, events: Sequence[int]) -> "ColumnGroup":
-        """Returns the group of some events, by their positions in the batch."""
-        if self.positions is None:
+        """Returns the group of some events, by their positions in the batch; that of no events has no rows."""
+        if self.positions is None or not events:
             return ColumnGroup(self.names, [self.rows[event] for event in events])
         return ColumnGroup(self.names, self.rows, [self.positions[event] for event in events])
 

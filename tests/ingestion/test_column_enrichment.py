@@ -164,6 +164,7 @@ def test_equal_pages_clients_and_addresses_of_a_batch_are_looked_up_once():
     assert sorted(set(looked_up)) == ["203.0.113.9", FIREFOX]
     assert looked_up.count("203.0.113.9") == 1
     assert [len(group.rows) for group in rows.columns().groups[1:]] == [2, 1, 1, 1]
+    assert [list(group.rows) for group in rows.columns().select([]).groups] == [[]] * 5
 
 
 def test_event_that_raises_leaves_no_part_in_the_columns():
