@@ -183,8 +183,8 @@ ukr.net mail.ukr.net mail.i.ua i.ua mail.meta.ua mail.yandex.by mail.yandex.kz m
 webmail.movistar.es correo.movistar.es edison.tech sparkmailapp.com missiveapp.com app.frontapp.com
 mail.notion.so spikenow.com
 deref-gmx deref-1und1-02.de lightmailer.gmx.de lightmailer.gmx.at lightmailer.gmx.ch lightmailer.gmx.fr
-lightmailer.gmx.es lightmailer.gmx.it lightmailer.gmx.com lightmailer.gmx.net lightmailer.gmx.co.uk lightmailer-
-bs.gmx.net lightmailer-bap.gmx.net 3c-bap.web.de lightmailer-bap.web.de lightmailer-bs.web.de email.ionos.de
+lightmailer.gmx.es lightmailer.gmx.it lightmailer.gmx.com lightmailer.gmx.net lightmailer.gmx.co.uk
+lightmailer-bs.gmx.net lightmailer-bap.gmx.net 3c-bap.web.de lightmailer-bap.web.de lightmailer-bs.web.de email.ionos.de
 email.ionos.es email.ionos.fr email.ionos.it email.ionos.ca email.ionos.mx email.ionos.co.uk
 mailbusiness.ionos.de mailbusiness.ionos.es mailbusiness.ionos.fr mailbusiness.ionos.it mailbusiness.ionos.ca
 mailbusiness.ionos.mx mailbusiness.ionos.com mailbusiness.ionos.co.uk webmail.2degreesbroadband.co.nz
