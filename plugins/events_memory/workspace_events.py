@@ -18,6 +18,7 @@ from service_core.plugin import (
     TRACKED,
     ConversionSet,
     Event,
+    FilterOperator,
     IdentityMap,
     TouchEvent,
     canonical_event_name,
@@ -40,6 +41,7 @@ from service_core.plugin import (
     refund_amounts_without_tax_and_shipping,
     resolve_identities_ignoring_bots,
     sum_reported_fees_by_charge,
+    value_matches,
 )
 
 _K = TypeVar("_K", bound=Hashable)
@@ -294,7 +296,7 @@ class WorkspaceEvents:
             for event in self.events
             if event.event_name in PURCHASE_EVENTS
             and event.order_id is not None
-            and event.event_data.get(RENEWAL_PROPERTY) is True
+            and value_matches(event.event_data.get(RENEWAL_PROPERTY), FilterOperator.EQ, "true")
         }
 
     @cached_property

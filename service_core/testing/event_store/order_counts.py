@@ -49,12 +49,13 @@ class OrderCounts(EventStoreKit):
     async def test_purchase_called_a_renewal_is_no_repeat_purchase(
         self, store: Store, builder: EventBuilder
     ) -> None:
-        """A provider reports a renewal as a purchase; one of the reports of the order names it."""
+        """A provider reports a renewal as a purchase; one of the reports of the order names it, as text, too."""
         for day, visitor, order, is_renewal in (
             ("03-02", "A1", "in_1", False), ("03-20", "A1", "in_2", True), ("03-21", "A1", "in_2", False),
             ("03-03", "A2", "in_3", True), ("03-09", "A2", "in_4", False),
+            ("03-25", "A1", "in_5", "true"), ("03-26", "A2", "in_6", 1),
         ):  # fmt: skip
-            properties = {RENEWAL_PROPERTY: True} if is_renewal else {}
+            properties = {RENEWAL_PROPERTY: is_renewal} if is_renewal else {}
             builder.add_event(
                 "purchase",
                 at=f"2026-{day}",
@@ -65,5 +66,5 @@ class OrderCounts(EventStoreKit):
             )
         await store.append(builder.events)
         scope = builder.query_scope(whole_utc_days("2026-03-01", "2026-03-31"))
-        assert await measure_by_columns(store, scope, CHARGES, "orders_so_far") == {1: 3, 2: 1}
+        assert await measure_by_columns(store, scope, CHARGES, "orders_so_far") == {1: 4, 2: 1, 3: 1}
         assert await measure_value_or_row(store, scope, REPEAT_CUSTOMERS) == 1  # A2
