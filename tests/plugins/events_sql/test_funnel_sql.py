@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -24,6 +25,7 @@ STEPS = tuple(frozenset({name}) for name in "ABC")
 PLAN = FunnelReaderQuery(
     EventBuilder().query_scope(SPAN), STEPS, timedelta(days=14), SPAN.end, exclude=frozenset({"X"})
 )
+PLANS = (PLAN, replace(PLAN, exclude=frozenset()))
 FUNNEL_NODES = """
 SELECT CAST(0 AS BIGINT) AS unit, CAST(n AS BIGINT) AS t, CAST(n AS BIGINT) AS seq,
   n % 4 = 0 AS starts, n % 97 = 0 AS excluded, n % 4 = 0 AS in0, n % 4 = 1 AS in1, n % 4 = 2 AS in2
@@ -44,13 +46,15 @@ def plan_nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from plan_nodes(part)
 
 
-async def explain_funnel(store: SqlEventStore, events: int, others: int) -> list[dict[str, Any]]:
+async def explain_funnel(
+    store: SqlEventStore, events: int, others: int, plan: FunnelReaderQuery = PLAN
+) -> list[dict[str, Any]]:
     def work(reader: StatementRunner) -> list[dict[str, Any]]:
         reader.lazily_opened_session.create_temp_table(
             "funnel_events", FUNNEL_NODES.format(events=events, others=others), ()
         )
         return list(
-            plan_nodes(explain_statement(reader, ordered_funnel_statement(PLAN), ", ANALYZE, TIMING OFF"))
+            plan_nodes(explain_statement(reader, ordered_funnel_statement(plan), ", ANALYZE, TIMING OFF"))
         )
 
     return await store._engine.run_read_within_time_budget(work)
@@ -62,8 +66,12 @@ def count_plan_rows(plan: list[dict[str, Any]]) -> float:
     return sum(n["Actual Loops"] * (n["Actual Rows"] + sum(n.get(k, 0) for k in left_out)) for n in plan)
 
 
-async def test_funnel_reads_rows_in_proportion_to_the_events_of_a_unit(postgresql: SqlEventStore) -> None:
-    few, many = await explain_funnel(postgresql, 800, 100), await explain_funnel(postgresql, 8000, 1000)
+@pytest.mark.parametrize("plan", PLANS, ids=["excluding", "all"])
+async def test_funnel_reads_rows_in_proportion_to_the_events_of_a_unit(
+    postgresql: SqlEventStore, plan: FunnelReaderQuery
+) -> None:
+    few = await explain_funnel(postgresql, 800, 100, plan)
+    many = await explain_funnel(postgresql, 8000, 1000, plan)
 
     assert count_plan_rows(many) < 12 * count_plan_rows(few)
 
@@ -74,10 +82,11 @@ async def test_funnel_windows_include_only_units_with_a_second_step(postgresql: 
     assert max(n["Actual Rows"] for n in plan if n["Node Type"] == "WindowAgg") == 100
 
 
+@pytest.mark.parametrize("plan", PLANS, ids=["excluding", "all"])
 @pytest.mark.parametrize("dialect", [DuckDialect, PostgreSqlDialect, ClickHouseDialect])
-def test_funnel_windows_only_grow(dialect: Any) -> None:
+def test_funnel_windows_only_grow(dialect: Any, plan: FunnelReaderQuery) -> None:
     # A frame whose beginning moves is gone through again for each event, and no plan shows it.
-    text, _ = StatementCache(dialect()).render_from_cache(ordered_funnel_statement(PLAN))
+    text, _ = StatementCache(dialect()).render_from_cache(ordered_funnel_statement(plan))
 
     assert text.count("ROWS BETWEEN UNBOUNDED PRECEDING AND ") == text.count("ROWS BETWEEN") > 0
 
