@@ -26,6 +26,11 @@ class AnswerDeadline:
         """Begins the time of another answer."""
         self._due = self._loop.time() + self._seconds
 
+    def start_answer_if_all_is_read(self) -> None:
+        """Begins the time of another answer unless the client has not read all that was written before."""
+        if not self._transport.get_write_buffer_size():
+            self.start_answer()
+
     def watch_unsent_bytes(self) -> None:
         """Sees to it that bytes the client does not read end the connection; call it after each write."""
         if self._timer is None and self._transport.get_write_buffer_size():

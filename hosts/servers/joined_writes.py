@@ -8,6 +8,7 @@ from hosts.servers.answer_deadline import AnswerDeadline
 
 _HEAD_START: Final = b"HTTP/1."
 _HEAD_END: Final = b"\r\n\r\n"
+_HTTP2_FOLLOWS: Final = b"HTTP/1.1 101 "
 
 
 class JoinedWrites:
@@ -24,6 +25,7 @@ class JoinedWrites:
         self._target = target
         self._deadline = AnswerDeadline(getattr(target, "transport", target), answer_seconds)
         self._held = b""
+        self._is_http1 = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._target, name)
@@ -31,6 +33,7 @@ class JoinedWrites:
     def write(self, data: bytes) -> None:
         """Writes data behind a held head, or holds it when it is a head."""
         if data.startswith(_HEAD_START):
+            self._is_http1 = not data.startswith(_HTTP2_FOLLOWS)
             self._deadline.start_answer()
         joined, self._held = self._held + data, b""
         if joined.startswith(_HEAD_START) and joined.endswith(_HEAD_END):
@@ -63,5 +66,8 @@ class JoinedWrites:
             self._write_and_watch(held)
 
     def _write_and_watch(self, data: bytes) -> None:
+        """Writes data; that of HTTP/2, which shows no heads, has its time from when all before it was read."""
+        if not self._is_http1:
+            self._deadline.start_answer_if_all_is_read()
         self._target.write(data)
         self._deadline.watch_unsent_bytes()

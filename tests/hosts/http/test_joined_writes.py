@@ -30,6 +30,9 @@ class RecordedTransport:
     def close(self):
         self.calls.append("close")
 
+    def abort(self):
+        self.calls.append("abort")
+
     def get_write_buffer_size(self):
         return 0
 
@@ -93,3 +96,16 @@ async def test_answer_is_one_write(echo, server, monkeypatch):
     assert status == 200
     (answer,) = [data for data in written if data.startswith(b"HTTP/1.1 200")]
     assert answer.endswith(b"\r\n\r\n" + body)
+
+
+async def test_connection_of_http2_may_be_older_than_the_time_of_an_answer(monkeypatch):
+    transport, loop = RecordedTransport(), asyncio.get_running_loop()
+    joined, now = JoinedWrites(transport, 1_000), loop.time
+    joined.write(b"\0\0\0\4\0\0\0\0\0")
+    monkeypatch.setattr(loop, "time", lambda: now() + 2_000)
+    monkeypatch.setattr(transport, "get_write_buffer_size", lambda: len(transport.calls) - 1)
+    joined.write(b"a frame that the client has not read yet")
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert "abort" not in transport.calls
+    joined.cancel_deadline()
