@@ -22,7 +22,7 @@ from hosts.upload_paths import is_upload
 
 _MAX_HEADER_BYTES: Final = 65_536
 _MAX_HEADERS: Final = 100
-_HTTP2_PREFACE: Final = b"PRI * HTTP/2.0\r\n"
+_HTTP2_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _CONTINUE: Final = b"HTTP/1.1 100 "
 
 Headers = list[tuple[bytes, bytes]]
@@ -47,7 +47,7 @@ class CheckingRelay:
         self.limits: Final = limits
         self.http2: Final = http2
         self.is_stopping = False
-        self._changed = asyncio.Event()
+        self._connection_ended = asyncio.Event()
         self.connections: Final[set[RelayedConnection]] = set()
         self._by_backend_port: dict[int, RelayedConnection] = {}
 
@@ -55,15 +55,15 @@ class CheckingRelay:
         """Returns ``app`` as the server behind has to run it: with the address of the client, and known to this relay."""
 
         async def run_for_relayed_connection(scope: Scope, receive: Receive, send: Send) -> None:
-            connection = self._by_backend_port.get(int(scope["client"][1]))
+            host, port = scope["client"]
+            connection = self._by_backend_port.get(int(port)) if host == self.backend[0] else None
             if connection is None:
                 return  # another program of this machine; the server answers with an error
             connection.start_running()
 
             async def send_and_close_when_stopping(message: Message) -> None:
                 if message["type"] == "http.response.start":
-                    connection.answers += 1
-                    connection.deadline.start_answer()
+                    connection.start_answer()
                     if (self.is_stopping or connection.is_last) and scope["http_version"] != "2":
                         message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
                 await send(message)
@@ -84,8 +84,13 @@ class CheckingRelay:
         await shutdown.wait()
         self.is_stopping = True
         server.close()
-        await self._wait_for_connections(LINGER_SECONDS, count_idle=True)
-        await self._wait_for_connections(DRAIN_TIMEOUT_SECONDS, count_idle=False)
+        for connection in tuple(self.connections):
+            connection.await_next_request()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_SECONDS + DRAIN_TIMEOUT_SECONDS):
+                while self.connections:
+                    self._connection_ended.clear()
+                    await self._connection_ended.wait()
         for connection in tuple(self.connections):
             connection.close()
 
@@ -93,23 +98,15 @@ class CheckingRelay:
         """Makes a connection known by its port on the side of the server."""
         self._by_backend_port[backend_port] = connection
 
-    def wake_shutdown(self) -> None:
-        """Lets a shutdown look again which connections it waits for."""
-        self._changed.set()
-
-    def forget(self, connection: "RelayedConnection", backend_port: int | None) -> None:
-        """Drops what is known of a connection that has ended."""
-        self.connections.discard(connection)
-        self.wake_shutdown()
-        if backend_port is not None:
+    def unregister(self, connection: "RelayedConnection", backend_port: int) -> None:
+        """Forgets the port of a connection, which may be that of a newer one by now."""
+        if self._by_backend_port.get(backend_port) is connection:
             del self._by_backend_port[backend_port]
 
-    async def _wait_for_connections(self, seconds: float, *, count_idle: bool) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                while any(count_idle or each.is_busy for each in self.connections):
-                    self._changed.clear()
-                    await self._changed.wait()
+    def forget(self, connection: "RelayedConnection") -> None:
+        """Drops a connection that has ended."""
+        self.connections.discard(connection)
+        self._connection_ended.set()
 
 
 class RelayedConnection(asyncio.Protocol):
@@ -132,22 +129,22 @@ class RelayedConnection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpRequestParser(self)
         self._backend: asyncio.Transport | None = None
-        self._backend_port: int | None = None
+        self._backend_port = 0
         self._unsent: list[bytes] = []
         self._timer: asyncio.TimerHandle | None = None
         self._target = b""
         self._headers: Headers = []
         self._header_bytes = 0
-        self._requests = 0
-        self._running = self.answers = 0
+        self._unfinished = self.answers = 0
         self._in_request = self._is_http2 = self._is_malformed = self.is_last = False
+        self._has_begun = self._has_run = self._has_unrelayed_answer = False
         self._refusal: bytes | None = None
         self._refusal_sent = False
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request has begun that is not answered."""
-        return self._in_request or self._running > 0 or self._requests > self.answers
+        """Whether a request has begun that the application has not finished."""
+        return self._in_request or self._unfinished > 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Counts the connection, and connects it to the server; above a limit it is answered 503."""
@@ -159,15 +156,15 @@ class RelayedConnection(asyncio.Protocol):
         if not self._counted.enter_context(self._relay.limits.count_if_below_limits(self.peer[0] or None)):
             self._send_and_close(TOO_MANY_CONNECTIONS)
             return
-        self._close_after(self._relay.limits.times.idle)
+        self.await_next_request()
 
     def data_received(self, data: bytes) -> None:
         """Checks what has come, and relays it unless it is malformed."""
         if self._refusal is not None or self.is_last:
             return
-        is_first = not self._requests and not self._header_bytes
-        if self._relay.http2 and is_first and data.startswith(_HTTP2_PREFACE):
+        if self._relay.http2 and not self._has_begun and data.startswith(_HTTP2_PREFACE):
             self._is_http2 = True
+        self._has_begun = True
         if not self._is_http2:
             data = self._check(data)
         if self._refusal is None:
@@ -175,8 +172,7 @@ class RelayedConnection(asyncio.Protocol):
 
     def _check(self, data: bytes) -> bytes:
         """Reads along, and refuses what is malformed; returns the data without what follows an offer to upgrade."""
-        if not self._in_request:
-            self._header_bytes += len(data)
+        self._header_bytes += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -186,7 +182,7 @@ class RelayedConnection(asyncio.Protocol):
             self._is_malformed = True
         if self._is_malformed:
             self._refuse(400)
-        elif not self._in_request and self._header_bytes > _MAX_HEADER_BYTES:
+        elif self._header_bytes > _MAX_HEADER_BYTES:
             self._refuse(431)
         return data
 
@@ -199,8 +195,9 @@ class RelayedConnection(asyncio.Protocol):
         self._target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Takes a header."""
-        self._headers.append((name.lower(), value))
+        """Takes a header; trailers, which come after a body, are left out, as granian does."""
+        if not self._in_request:
+            self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
         """Checks a header, and begins the time its body has."""
@@ -208,20 +205,23 @@ class RelayedConnection(asyncio.Protocol):
         if scope is None or len(self._headers) > _MAX_HEADERS or not is_unambiguous_request(scope):
             self._is_malformed = True
             return
-        self._requests += 1
+        self._unfinished += 1
         self._header_bytes = 0
         self._in_request = True
         self._stop_timer()
         if not is_upload(scope):
             self._close_after(self._relay.limits.times.request)
 
+    def on_body(self, body: bytes) -> None:  # noqa: ARG002 - it is relayed as it came
+        """Begins to count what is no body: trailers have the limit of a header."""
+        self._header_bytes = 0
+
     def on_message_complete(self) -> None:
         """Ends the time of a request."""
         self._in_request = False
         self._header_bytes = 0
         self._stop_timer()
-        if not self.is_busy:
-            self._await_next_request()
+        self.await_next_request()
 
     def _build_scope(self) -> dict[str, Any] | None:
         """Returns what the checks need of a request; None when its target cannot be read."""
@@ -238,21 +238,28 @@ class RelayedConnection(asyncio.Protocol):
 
     def start_running(self) -> None:
         """Notes that the application has got a request."""
-        self._running += 1
+        self._has_run = True
         if self._is_http2:
+            self._unfinished += 1
             self._stop_timer()
+
+    def start_answer(self) -> None:
+        """Notes that the application has begun an answer, and begins the time that it has."""
+        self.answers += 1
+        self._has_unrelayed_answer = True
+        self.deadline.start_answer()
 
     def finish_running(self) -> None:
         """Notes that the application has answered a request."""
-        self._running -= 1
-        self._relay.wake_shutdown()
-        self._await_next_request()
+        self._unfinished -= 1
+        self.await_next_request()
 
-    def _await_next_request(self) -> None:
+    def await_next_request(self) -> None:
         """Begins the time in which the next request has to come, unless one is under way or none can come."""
         if self.is_busy or self._refusal is not None:
             return
-        self._close_after(LINGER_SECONDS if self.is_last else self._relay.limits.times.idle)
+        is_ending = self.is_last or self._relay.is_stopping
+        self._close_after(LINGER_SECONDS if is_ending else self._relay.limits.times.idle)
 
     def _relay_to_backend(self, data: bytes) -> None:
         if self._backend is not None:
@@ -281,14 +288,17 @@ class RelayedConnection(asyncio.Protocol):
         """Relays a part of an answer; an error that the server answers by itself becomes a refusal with a body."""
         if self._refusal_sent:
             return
-        if self._is_http2 or self.answers or data.startswith(_CONTINUE):
+        if self._is_http2 or self._has_run or data.startswith(_CONTINUE):
+            self._has_unrelayed_answer = False
             self._transport.write(data)
             self.deadline.watch_unsent_bytes()
+            self.await_next_request()  # the application may have finished long before its answer has come
         else:
             self._refuse(400)
 
     def backend_ended(self) -> None:
         """Closes the connection once what the server has sent is sent, and a refusal that had to wait for it."""
+        self._relay.unregister(self, self._backend_port)
         if self._refusal and not self._refusal_sent:
             self._send_and_close(self._refusal)
         elif not self._refusal_sent:
@@ -316,14 +326,16 @@ class RelayedConnection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """Leaves the connection open for the answer to what has come, if there is any."""
         self.is_last = True
-        return self._refusal is None and self.is_busy and not self._in_request
+        is_unanswered = self.is_busy or self._has_unrelayed_answer or self._transport.get_write_buffer_size()
+        return self._refusal is None and not self._in_request and bool(is_unanswered)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the end is all that counts
         """Forgets the connection, and ends the one to the server."""
         self._counted.close()
         self._stop_timer()
         self.deadline.cancel()
-        self._relay.forget(self, self._backend_port)
+        self._relay.forget(self)
+        self._relay.unregister(self, self._backend_port)
         if self._backend is not None:
             self._backend.abort()
 
@@ -354,7 +366,14 @@ class RelayedConnection(asyncio.Protocol):
 
     def _close_after(self, seconds: float) -> None:
         self._stop_timer()
-        self._timer = self._loop.call_later(seconds, self.close)
+        self._timer = self._loop.call_later(seconds, self._close_unless_sending, seconds)
+
+    def _close_unless_sending(self, seconds: float) -> None:
+        """Closes the connection, but later while a client still reads an answer, whose rest the server may hold."""
+        if self._transport.get_write_buffer_size() and not self._in_request:
+            self._close_after(seconds)
+        else:
+            self.close()
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

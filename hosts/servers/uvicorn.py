@@ -42,6 +42,7 @@ class _ConnectionWithTimeouts(HttpToolsProtocol):
         self._late: asyncio.TimerHandle | None = None
         self._overdue: asyncio.TimerHandle | None = None
         self._header_bytes = 0
+        self._in_body = False
         self._refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as its parent
@@ -57,30 +58,42 @@ class _ConnectionWithTimeouts(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._refused:
             return
+        self._header_bytes += len(data)
         super().data_received(data)
         scope: Mapping[str, Any] = self.scope
-        if "method" in scope:  # the header is there as a whole
-            self._cancel_header_timeout()
-            return
-        self._header_bytes += len(data)
         if self._header_bytes > _MAX_HEADER_BYTES:
             self._refuse(431)
+        elif "method" in scope:  # the header is there as a whole
+            self._cancel_header_timeout()
         elif self._late is None:
             self._late = self.loop.call_later(self._limits.times.idle, self._close_if_idle)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._header_bytes = 0
+        self._in_body = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Takes a header; trailers, which come after a body, are left out, as no check of the headers sees them."""
+        if not self._in_body:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         super().on_headers_complete()
+        self._in_body = True
+        self._header_bytes = 0
         if self._ended.is_set():
             self.cycle.keep_alive = False
         if not is_upload(self.scope):
             self._start_request_timeout()
 
+    def on_body(self, body: bytes) -> None:
+        """Takes a part of a body, and begins to count what is none: trailers have the limit of a header."""
+        super().on_body(body)
+        self._header_bytes = 0
+
     def on_message_complete(self) -> None:
         super().on_message_complete()
+        self._header_bytes = 0
         self._cancel_request_timeout()
 
     def on_response_complete(self) -> None:

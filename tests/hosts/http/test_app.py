@@ -12,11 +12,12 @@ import pytest
 from h2.connection import H2Connection
 from quart import Blueprint, request
 
+from hosts.client_address import ClientAddressResolver
 from hosts.http.app import create_api_app
 from hosts.servers import TimeLimits
 from hosts.servers.connection_limits import ConnectionLimits
 from service_core.api.http_messages import ApiResponse
-from tests.hosts.http.conftest import GUARD_SECONDS, SERVERS, run_server
+from tests.hosts.http.conftest import GUARD_SECONDS, SERVERS, EchoDispatcher, run_server
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -162,6 +163,10 @@ MALFORMED = {
     "TLS": b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03\r\n\r\n",
     "too large": GET + b"x-a: " + b"a" * 300_000 + b"\r\n\r\n",
     "broken chunk": POST + b"transfer-encoding: chunked\r\n\r\nzz\r\n",
+    "too large trailer": POST
+    + b"transfer-encoding: chunked\r\n\r\n0\r\nx-a: "
+    + b"a" * 300_000
+    + b"\r\n\r\n",
 }
 
 
@@ -169,7 +174,7 @@ MALFORMED = {
 async def test_header_error_is_json_and_closes_connection(served, echo, name):
     answer = await served.send_bytes(MALFORMED[name])
     header, _, body = answer.partition(b"\r\n\r\n")
-    assert header.split()[1] == (b"431" if name == "too large" else b"400")
+    assert header.split()[1] == (b"431" if name.startswith("too large") else b"400")
     assert json.loads(body).keys() == {"error"}
     assert {
         b"content-type: application/json",
@@ -262,6 +267,28 @@ async def test_malformed_body_returns_a_4xx_status(served, echo, rest):
     assert not answer or answer.split()[1].startswith(b"4"), answer
 
 
+async def fail(scope, receive, send):
+    raise RuntimeError
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_failure_of_an_application_is_no_error_of_the_client(server):
+    async with run_server(fail, server) as live:
+        answer = await live.send_bytes(GET + b"connection: close\r\n\r\n")
+    assert answer.split()[1] == b"500"
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_trailer_is_no_header(echo, server):
+    app = create_api_app(echo, addresses=ClientAddressResolver(["127.0.0.0/8"]))
+    trailer = b"0\r\nx-forwarded-for: 203.0.113.9\r\n\r\n"
+    async with run_server(app, server) as live:
+        await live.send_bytes(
+            POST + b"connection: close\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n", trailer
+        )
+    assert [(request.client_ip, request.body) for request in echo.requests] == [("127.0.0.1", b"{}")]
+
+
 async def test_requests_in_flight_finish_after_the_stop_signal(served, echo):
     asking = asyncio.create_task(echoed_request(served, "GET", "/slow"))
     await echo.entered.wait()
@@ -269,6 +296,28 @@ async def test_requests_in_flight_finish_after_the_stop_signal(served, echo):
     await read_refusal(served.port)
     echo.release.set()
     assert (await asking)[0] == 200
+
+
+class LargeAnswerAfterRelease(EchoDispatcher):
+    BODY = b"a" * 5_000_000
+
+    async def __call__(self, request):
+        await super().__call__(request)
+        return ApiResponse(200, {"Content-Type": "application/octet-stream"}, self.BODY)
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_answer_that_begins_long_after_the_stop_signal_is_whole(server, monkeypatch):
+    module, dispatcher = "checking_relay" if server == "granian" else server, LargeAnswerAfterRelease()
+    monkeypatch.setattr(f"hosts.servers.{module}.LINGER_SECONDS", 0.01)
+    async with run_server(create_api_app(dispatcher), server) as live:
+        asking = asyncio.create_task(live.ask("GET", "/slow"))
+        await dispatcher.entered.wait()
+        live.shutdown.set()
+        await read_refusal(live.port)
+        await asyncio.sleep(0.1)
+        dispatcher.release.set()
+        assert len((await asking)[2]) == len(dispatcher.BODY)
 
 
 async def read_refusal(port):

@@ -141,3 +141,31 @@ async def test_answer_read_in_time_is_whole_and_the_connection_goes_on(server):
     async with run_server(create_api_app(LargeAnswer()), server, limits=limits) as live:
         answer = await live.send_bytes(request + b"\r\n", request + b"connection: close\r\n\r\n")
     assert len(answer) > 2 * SHORT_BYTES
+
+
+async def size_of_answer_read_late(server, path, *, is_half_closed=False):
+    limits = ConnectionLimits(times=TimeLimits(idle=SHORT_SECONDS))
+    async with (
+        run_server(create_api_app(LargeAnswer()), server, limits=limits) as live,
+        asyncio.timeout(GUARD_SECONDS),
+    ):
+        reader, writer = await asyncio.open_connection("127.0.0.1", live.port)
+        writer.write(b"GET %s HTTP/1.1\r\nhost: x\r\n\r\n" % path)
+        await reader.readexactly(1)
+        if is_half_closed:
+            writer.write_eof()
+        await asyncio.sleep(3 * SHORT_SECONDS)
+        size = len(await reader.read())
+        writer.close()
+    return size
+
+
+@pytest.mark.parametrize("path", [b"/whole", b"/streamed"])
+@pytest.mark.parametrize("server", SERVERS)
+async def test_answer_read_later_than_the_idle_time_is_whole(server, path):
+    assert await size_of_answer_read_late(server, path) > len(LargeAnswer.BODY)
+
+
+async def test_answer_to_a_client_that_only_reads_is_whole(monkeypatch):
+    monkeypatch.setattr("hosts.servers.checking_relay.LINGER_SECONDS", SHORT_SECONDS)
+    assert await size_of_answer_read_late("granian", b"/whole", is_half_closed=True) > len(LargeAnswer.BODY)
