@@ -9,7 +9,8 @@ from service_core.access.write_policy import ProgramKind
 from service_core.changes.models import Diff
 from service_core.changes.outside_effects import Reversibility, classify_reversibility
 from service_core.changes.resource import ResourceType
-from service_core.kernel.errors import Conflict
+from service_core.kernel.errors import Conflict, Forbidden
+from service_core.kernel.operations import Scope
 
 
 class ApprovalRequired(Exception):
@@ -38,6 +39,11 @@ def program_kind(caller: Caller) -> ProgramKind | None:
     return ProgramKind.OAUTH if caller.credential.kind is CredentialKind.OAUTH else ProgramKind.KEY
 
 
+def _has_to_plan(caller: Caller, kind: ProgramKind) -> bool:
+    grant = caller.acting_user.grant if caller.acting_user else None
+    return kind in caller.workspace.write_policy.plan_tokens or (grant is not None and grant.requires_plan)
+
+
 def require_plan_token(caller: Caller) -> None:
     """Refuses a write without a plan, of a program that has to plan its writes.
 
@@ -47,13 +53,30 @@ def require_plan_token(caller: Caller) -> None:
     kind = program_kind(caller)
     if kind is None:
         return
-    grant = caller.acting_user.grant if caller.acting_user else None
-    if kind in caller.workspace.write_policy.plan_tokens or (grant is not None and grant.requires_plan):
+    if _has_to_plan(caller, kind):
         raise Conflict(
             "This write has to be planned first",
             "plan_required",
             hint="Send it to POST /change-sets, show the plan to the person, and apply it with its plan_token by "
             "POST /change-sets/{changeSetId}/apply.",
+        )
+
+
+def refuse_program_whose_writes_are_held_back(caller: Caller, scope: Scope) -> None:
+    """Refuses a write that can be neither planned nor stored for an approval, of a program that would need one of them.
+
+    Raises:
+        Forbidden: ``role_required``.
+    """
+    kind = program_kind(caller)
+    if kind is None:
+        return
+    needs_approval = caller.workspace.write_policy.needs_approval(kind, [(scope, False)])
+    if needs_approval or _has_to_plan(caller, kind):
+        raise Forbidden(
+            "This write has no plan that a person could approve",
+            "role_required",
+            hint="An owner or admin makes it in the web application.",
         )
 
 

@@ -102,6 +102,25 @@ async def test_removal_waits_for_accepted_events_that_are_not_stored(shop):
     assert [removed.removed_events for removed in await complete_removals(shop)] == [2]
 
 
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"plan_tokens": ["key"]},
+        {
+            "write_approvals": [
+                {"credential": "key", "scope": "service:write:rules", "changes": "not_reversible"}
+            ]
+        },
+    ],
+)
+async def test_program_whose_writes_are_held_back_neither_starts_nor_removes_an_import(shop, policy):
+    job = await shop.ready(POSTHOG, "source", source="posthog")
+    assert (await shop.ask("PATCH", "/v1/workspace", {"workspace": policy}, key="writer")).status == 200
+    refused = [await shop.start(job["id"]), await remove(shop, job, dry_run=False)]
+    assert [(each.status, each.json["code"]) for each in refused] == [(403, "role_required")] * 2
+    assert (await shop.start(job["id"], dry_run=True)).status == 202
+
+
 async def test_removal_needs_an_ended_import_of_the_own_workspace_and_the_scope(shop):
     ready = await shop.ready(POSTHOG, "source", source="posthog")
     refused = await remove(shop, ready, dry_run=False)

@@ -18,6 +18,7 @@ from service_core.analytics.measures import (
 from service_core.analytics.ports import AggregateQuery, AggregateReader
 from service_core.analytics.scope import scope_for_workspace_without_bots
 from service_core.changes.ports import Transactions
+from service_core.changes.write_requirements import refuse_program_whose_writes_are_held_back
 from service_core.delivery.exports.ports import ExportStorage, JobQueue, JobQueueUnavailable
 from service_core.delivery.imports.import_worker import delete_uploaded_file_or_log
 from service_core.delivery.imports.models import (
@@ -165,6 +166,8 @@ async def start_import(
             field="columns",
             hint="Send it with dry_run: true.",
         )
+    if not body.dry_run:
+        refuse_program_whose_writes_are_held_back(caller, Scope.WRITE_RULES)
     _require_valid_columns(body.columns or {})
     columns = job.columns if body.columns is None else body.columns
     if body.dry_run:
@@ -227,6 +230,8 @@ async def remove_import(
     the file can be imported again.
     """
     await _find_own_import(path.importId, caller, imports)
+    if not body.dry_run:
+        refuse_program_whose_writes_are_held_back(caller, Scope.WRITE_RULES)
     count = await _count_stored_events(events, caller.workspace, path.importId)
     removal = await request_removal(imports, transactions, caller, path.importId, dry_run=body.dry_run)
     resource = ImportRemovalResource(dry_run=body.dry_run, events=count, status=removal.job.status)
