@@ -229,7 +229,7 @@ class Dispatcher:
         state.is_mutation = operation.rate_limit is RateLimitClass.MUTATION
         if operation.consumes_mutation_limit:
             dry_run = operation.rate_limit is RateLimitClass.DRY_RUN or (
-                state.is_mutation and self._asks_for_dry_run(request)
+                state.is_mutation and self._asks_for_dry_run(request, operation)
             )
             result = await self._rate_limits.count_mutation_or_raise(subject, dry_run=dry_run)
             state.headers["X-RateLimit-Mutation-Remaining"] = str(result.remaining)
@@ -286,10 +286,16 @@ class Dispatcher:
                 raise NotFound from None
         return inputs
 
-    def _asks_for_dry_run(self, request: ApiRequest) -> bool:
+    def _asks_for_dry_run(self, request: ApiRequest, operation: Operation) -> bool:
         """Returns whether a mutation only shows its change; one whose body cannot be read counts as a change."""
-        sent = [value for name, value in parse_qsl(request.query) if name == "dry_run"]
-        if request.body and len(request.body) <= MAX_BODY_BYTES:
+        in_query, in_body = (
+            model is not None and "dry_run" in model.model_fields
+            for model in (operation.query, operation.body)
+        )
+        if not (in_query or in_body):
+            return False
+        sent = [value for name, value in parse_qsl(request.query) if in_query and name == "dry_run"]
+        if in_body and request.body and len(request.body) <= MAX_BODY_BYTES:
             try:
                 body = self._codec.loads(request.body)
             except (ValueError, RecursionError):

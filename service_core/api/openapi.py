@@ -21,8 +21,9 @@ from service_core.api.openapi_security import describe_required_credentials, des
 from service_core.api.openapi_tags import describe_tags
 from service_core.api.routes import V1_PREFIX
 from service_core.kernel.file_response import FILE_MEDIA_TYPES, FileResponse
-from service_core.kernel.operations import Operation, RoutePrefix, Scope
+from service_core.kernel.operations import Operation, RateLimitClass, RoutePrefix, Scope
 from service_core.kernel.request_parsing import describe_parameter_aliases
+from service_core.kernel.row_selection import RowSelection
 
 API_VERSION: Final = "1.0.0"
 PROJECT_URL: Final = "https://github.com/touchpoint-analytics/touchpoint"
@@ -32,6 +33,7 @@ _DESCRIPTION: Final = (
     "reason, and never zero."
 )
 _COMPONENT_PREFIX: Final = "#/components/schemas/"
+_WAITING_SCHEMA: Final = "ApprovalAnswer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +135,18 @@ class _OperationSchemas:
             for key, schema in self._schemas.items()
             if key[0] in ("query", "path")
         }
+        for op in operations:
+            if op.query is not None and issubclass(op.query, RowSelection):
+                self._make_row_fields_optional(op, op.query.row_list)
         for key in self._parameters:
             self.components.pop(self._schemas[key].get("$ref", "").removeprefix(_COMPONENT_PREFIX), None)
+
+    def _make_row_fields_optional(self, op: Operation, row_list: str) -> None:
+        """Makes no field of a row required, since a request may leave fields out."""
+        answer = self._schemas["answer", op.id]
+        for choice in answer.get("anyOf", [answer]):
+            rows = self._resolve_reference(choice)["properties"][row_list]
+            self._resolve_reference(rows["items"]).pop("required", None)
 
     def body_schema(self, part: str, op: Operation) -> Any:
         """Returns the schema of a body or an answer: a reference, or the schema itself."""
@@ -144,9 +156,9 @@ class _OperationSchemas:
         """Returns the object schema of an operation's query or path; empty if it has none."""
         return self._parameters.get((part, op.id), {})
 
-    def _resolve_reference(self, schema: Any) -> Mapping[str, Any]:
+    def _resolve_reference(self, schema: Any) -> dict[str, Any]:
         reference = schema.get("$ref")
-        resolved: Mapping[str, Any] = (
+        resolved: dict[str, Any] = (
             self.components[reference.removeprefix(_COMPONENT_PREFIX)] if reference else schema
         )
         return resolved
@@ -271,4 +283,15 @@ def _describe_responses(
         for status in op.statuses
     }
     errors = {str(status): {"$ref": f"#/components/responses/{status}"} for status in list_error_statuses(op)}
-    return dict(sorted((errors | success).items()))
+    return dict(sorted((errors | _describe_waiting_write(op, schemas) | success).items()))
+
+
+def _describe_waiting_write(op: Operation, schemas: _OperationSchemas) -> dict[str, Any]:
+    """Returns the response of a write that a person has to approve; nothing for an operation that applies no change."""
+    is_write = op.rate_limit is RateLimitClass.MUTATION and "applied" in getattr(
+        op.answer, "model_fields", ()
+    )
+    if not is_write or _WAITING_SCHEMA not in schemas.components:
+        return {}
+    content = {"application/json": _media_type({"$ref": _COMPONENT_PREFIX + _WAITING_SCHEMA}, None)}
+    return {"202": {"description": "The write waits for the approval of a person.", "content": content}}

@@ -110,6 +110,22 @@ def test_required_bodies_are_those_that_no_empty_body_replaces():
             op.body.model_validate({})
 
 
+def test_fields_of_a_row_that_a_request_can_leave_out_are_not_required(full_document):
+    schemas = full_document["components"]["schemas"]
+    rows = ("EventRow", "UserRow", "RetentionRow", "LifetimeValueRow", "AdRow", "SubscriptionRow")
+    assert [name for name in rows if "required" in schemas[name]] == []
+
+
+def test_write_that_may_wait_for_an_approval_has_a_second_answer(full_document):
+    responses = {
+        described["operationId"]: described["responses"] for _, _, described in operations_of(full_document)
+    }
+    waiting = {"$ref": "#/components/schemas/ApprovalAnswer"}
+    for name in ("create_link", "undo_change", "roll_back_actor", "apply_change_set", "update_workspace"):
+        assert responses[name]["202"]["content"]["application/json"]["schema"] == waiting, name
+    assert "202" not in responses["test_connection"]
+
+
 def test_openapi_of_the_core_validates():
     document = build_openapi(builtin_operations(), public_url="https://t.example")
     validate(document)
