@@ -123,14 +123,20 @@ async def delete_and_lead_to_list(
 
 
 def changed_fields_set_by_persons(
-    diff: Answer, labels: Mapping[str, str] = MappingProxyType({})
+    diff: Answer, labels: Mapping[str, str] = MappingProxyType({}), *, is_cut: bool = True
 ) -> list[ChangedField]:
-    """Returns the changed fields of a diff in words, without those that no person sets."""
+    """Returns the changed fields of a diff in words, without those that no person sets.
+
+    Args:
+        diff: of the change.
+        labels: field of the API -> its label.
+        is_cut: whether long values are cut, as on the preview of what the person has typed.
+    """
     return [
         ChangedField(
             labels.get(change["field"]) or _field_label(change["field"]),
-            _value_text(change["from"]),
-            _value_text(change["to"]),
+            _value_text(change["from"], is_cut=is_cut),
+            _value_text(change["to"], is_cut=is_cut),
         )
         for change in diff["changes"]
         if change["field"].partition(".")[0] not in _HIDDEN_CHANGES
@@ -233,7 +239,7 @@ def _field_label(field: str) -> str:
     return field.replace("_", " ").replace(".", ": ").capitalize()
 
 
-def _value_text(value: Any) -> str:
+def _value_text(value: Any, *, is_cut: bool) -> str:
     if value is None or value == "":
         return "—"
     if isinstance(value, bool):
@@ -241,7 +247,8 @@ def _value_text(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         value = ", ".join(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[:_MAX_VALUE_LENGTH]}…"
+    is_short = not is_cut or len(text) <= _MAX_VALUE_LENGTH
+    return text if is_short else f"{text[:_MAX_VALUE_LENGTH]}…"
 
 
 PAGES: Final = (Page("POST /w/<public_id>/undo/<audit_id>", undo_saved_change),)

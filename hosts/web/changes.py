@@ -18,6 +18,12 @@ from service_core.workspace.approvals.approvers import can_approve, can_view
 from service_core.workspace.approvals.decision import ApprovalDecisions
 from service_core.workspace.approvals.models import WriteApproval
 
+_SECRETS_SHOWN_ONCE: Final = {
+    "share_link": ("url", "Public link"),
+    "alert": ("webhook_secret", "Signing secret of the webhooks"),
+}
+"""Resource type -> the field of an answer that holds a secret, and its label."""
+
 
 @dataclass(frozen=True, slots=True)
 class _ViewedApproval:
@@ -47,13 +53,19 @@ async def approve_or_decline_change(context: PageContext, approval_id: str) -> R
             raise NotFound
     except (Conflict, Forbidden) as refusal:
         return await _approval_page(context, id_, refusal)
-    return await _approval_page(context, id_, secret_urls=_urls_shown_once(answers))
+    return await _approval_page(context, id_, shown_once=_secrets_shown_once(answers))
 
 
-def _urls_shown_once(answers: list[dict[str, Any]]) -> list[str]:
-    """Returns the addresses of public pages that the writes created; they are shown nowhere else."""
-    records = [answer.get("data") or {} for answer in answers]
-    return [record["url"] for record in records if isinstance(record.get("url"), str)]
+def _secrets_shown_once(answers: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Returns the secrets that the writes made, each after its label; they are shown nowhere else."""
+    found = []
+    for answer in answers:
+        type_ = answer["diff"]["resource"]["type"] if "diff" in answer else ""
+        field, label = _SECRETS_SHOWN_ONCE.get(type_, ("", ""))
+        secret = (answer.get("data") or {}).get(field)
+        if isinstance(secret, str):
+            found.append((label, secret))
+    return found
 
 
 async def _find_approval(context: PageContext, approval_id: UUID) -> _ViewedApproval:
@@ -75,7 +87,7 @@ async def _approval_page(
     context: PageContext,
     approval_id: UUID,
     refusal: ApiError | None = None,
-    secret_urls: list[str] | None = None,
+    shown_once: list[tuple[str, str]] | None = None,
 ) -> Response:
     viewed = await _find_approval(context, approval_id)
     approval = viewed.approval
@@ -89,7 +101,7 @@ async def _approval_page(
         scopes=label_scopes(map(Scope, approval.scopes)),
         changes=[_describe_change(change) for change in approval.planned_changes],
         may_decide=can_approve(approval, viewed.member),
-        secret_urls=secret_urls or [],
+        shown_once=shown_once or [],
     )
 
 
@@ -100,7 +112,7 @@ def _describe_change(change: dict[str, Any]) -> dict[str, Any]:
     return {
         "heading": f"{ACTION_TITLES.get(diff['action'], 'Change')} {kind} “{diff['resource']['label']}”",
         "action": diff["action"],
-        "lines": changed_fields_set_by_persons(diff),
+        "lines": changed_fields_set_by_persons(diff, is_cut=False),
         "effects": [effect["summary"] for effect in diff["effects"] if effect.get("summary")],
         "reversibility": REVERSIBILITY_LABELS[change["reversibility"]],
     }

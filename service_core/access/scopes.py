@@ -41,7 +41,7 @@ def require_scope_of_operation(auth_context: AuthContext, operation: Operation) 
         require_scope(auth_context, operation.scope)
 
 
-def require_active_workspace(auth_context: AuthContext) -> None:
+def require_active_workspace(auth_context: AuthContext | Caller) -> None:
     """Rejects mutations and exports of a workspace whose subscription has ended. Reads stay allowed.
 
     Raises:

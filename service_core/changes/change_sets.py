@@ -10,11 +10,13 @@ from uuid import UUID
 
 from service_core.access.models import Caller
 from service_core.changes.batched_writes import AppliedWrite, BatchExecutor, WriteRequest
+from service_core.changes.models import Change, FieldChange
 from service_core.changes.ports import Transaction
 from service_core.changes.record_plans import new_record_fields
 from service_core.changes.resource import MillisecondDatetime, Resource
 from service_core.kernel.errors import Conflict
 from service_core.kernel.ids import sha256_hex
+from service_core.kernel.timestamps import format_timestamp
 
 PLAN_LIFETIME: Final = timedelta(minutes=15)
 
@@ -78,9 +80,22 @@ def digest_plan(executor: BatchExecutor) -> str:
 
 
 def _describe_write(write: AppliedWrite) -> list[Any]:
-    diff = write.preview.diff
-    changes = [change.model_dump(mode="json", by_alias=True) for change in diff.changes]
-    return [diff.action, diff.resource.type, diff.resource.label, write.change.states[0], changes]
+    change, diff = write.change, write.preview.diff
+    changes = [
+        each.model_dump(mode="json", by_alias=True) | _time_relative_to_change(change, each)
+        for each in diff.changes
+    ]
+    return [diff.action, diff.resource.type, diff.resource.label, change.states[0], changes]
+
+
+def _time_relative_to_change(change: Change, changed: FieldChange) -> dict[str, str]:
+    """Returns what stands for a new timestamp that depends on when the change is made; nothing for other values."""
+    new = change.new
+    if new is not None and changed.to == format_timestamp(new.updated_at):
+        return {"to": "now"}
+    if new is not None and changed.field in change.fields_counted_from_now:
+        return {"to": str(getattr(new, changed.field) - new.created_at)}
+    return {}
 
 
 def check_plan_token(change_set: ChangeSet, token: str, caller: Caller) -> None:

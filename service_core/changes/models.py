@@ -66,6 +66,7 @@ class Change:
         additional_records: further records saved in the same transaction.
         undone_entry_id: id of the audit entry this change undoes.
         always_shown_fields: fields that the states of an update contain even if unchanged.
+        fields_counted_from_now: timestamps that the request gives as a span from the time of the change.
     """
 
     action: Action
@@ -75,6 +76,7 @@ class Change:
     additional_records: tuple[Resource, ...] = ()
     undone_entry_id: UUID | None = None
     always_shown_fields: tuple[str, ...] = ()
+    fields_counted_from_now: frozenset[str] = frozenset()
 
     @property
     def resource(self) -> Resource:

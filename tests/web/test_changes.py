@@ -9,6 +9,14 @@ from tests.web.test_audit import create_api_key, list_audit_entries
 
 LINK = {"link": {"name": "Spring <b>", "destination_url": "https://shop.example/spring", "slug": "spring"}}
 
+ALERT = {
+    "name": "Few visitors",
+    "metric_id": "visitors",
+    "condition": "below",
+    "value": 10,
+    "webhook_url": "https://hooks.example.com/touchpoint",
+}
+
 
 async def demand_approvals(deployment, person, **chosen):
     """Saves the settings form of a person with these choices."""
@@ -62,9 +70,31 @@ async def test_page_shows_program_plan_effects_and_expiry(waiting):
     assert "<b>" not in page.body
 
 
+async def test_page_shows_long_values_whole(deployment):
+    owner = await deployment.signed_in("ann", "owner")
+    await demand_approvals(deployment, owner, **{"approval:key:service:propose:scripts": "all"})
+    proposal = {"name": "Chat", "type": "inline", "content": f"{'x' * 2000}; last()"}
+    key = await create_api_key(deployment)
+    answer = (await deployment.api("POST", "/v1/scripts/proposals", key, {"proposal": proposal}))[1]
+    page = await owner.get("/app" + answer["approval_url"].split("/app", 1)[1])
+    assert "x; last()" in page.text
+
+
+async def test_replaced_signing_secret_is_shown_to_the_person_who_approved_it(deployment):
+    owner, key = await deployment.signed_in("ann", "owner"), await create_api_key(deployment)
+    status, made = await deployment.api("POST", "/v1/alerts", key, {"alert": ALERT})
+    assert status == 200, made
+    await demand_approvals(deployment, owner, **{"approval:key:service:write:reports": "all"})
+    path = f"/v1/alerts/{made['data']['id']}/webhook-secret"
+    answer = (await deployment.api("POST", path, key, {"dry_run": False}))[1]
+    decided = await decide(owner, "/app" + answer["approval_url"].split("/app", 1)[1])
+    assert "Signing secret of the webhooks, shown only now" in decided.text
+
+
 async def test_approval_applies_the_change_once_and_is_in_the_audit_log(deployment, waiting):
     owner, path = waiting
-    assert "The change was made" in (await decide(owner, path)).text
+    decided = (await decide(owner, path)).text
+    assert ("The change was made" in decided, "shown only now" in decided) == (True, False)
     assert await link_names(deployment) == ["Spring <b>"]
     assert 'name="nonce"' not in (await owner.get(path)).body
     newest = (await list_audit_entries(deployment, deployment.initialized_deployment.agent_key.secret))[0]

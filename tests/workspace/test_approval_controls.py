@@ -110,6 +110,12 @@ async def member_without_the_scope(approvals, waiting):
     return waiting, {"role": Role.MEMBER}
 
 
+async def inactive_workspace(approvals, waiting):
+    workspaces = approvals.api.workspaces
+    workspaces["shop"] = replace(workspaces["shop"], active=False)
+    return waiting, {}
+
+
 async def longer_chain(approvals, _):
     planned = await plan(approvals.api, SAVED_WORK)
     token = {"plan_token": planned["plan_token"]}
@@ -131,6 +137,7 @@ ATTACKS = [
     ("single use", declined_before, "resource_changed"),
     ("single use", expired, "resource_changed"),
     ("role", member_without_the_scope, "role_required"),
+    ("workspace", inactive_workspace, "workspace_inactive"),
     ("chain", longer_chain, "plan_outdated"),
 ]
 

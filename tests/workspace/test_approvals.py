@@ -1,6 +1,8 @@
 """Writes that wait for the approval of a person: what is stored, applied and refused."""
 
+import asyncio
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 import pytest
 
@@ -10,11 +12,23 @@ from service_core.access.roles import Role
 from service_core.api.http_messages import ApiRequest
 from service_core.kernel.errors import ApiError
 from service_core.kernel.ids import new_id
+from service_core.kernel.operations import Scope
+from service_core.kernel.timestamps import format_timestamp
 from service_core.workspace.approvals.decision import ApprovalDecisions
 from service_core.workspace.approvals.models import WriteApproval
 from service_core.workspace.rules import resource as rules
 from tests.workspace.rule_requests import MAIN, RULE, connect_platform
-from tests.workspace.test_change_sets import LINK, REPORT, SAVED_WORK, create, names, plan
+from tests.workspace.test_change_sets import (
+    LINK,
+    REPORT,
+    SAVED_WORK,
+    apply,
+    create,
+    list_stored_sets,
+    names,
+    plan,
+    share_link,
+)
 
 LINKS_RULE = {"credential": "key", "scope": "service:write:links", "changes": "all"}
 REPORTS_RULE = {"credential": "key", "scope": "service:write:reports", "changes": "all"}
@@ -157,6 +171,79 @@ async def test_rollback_by_a_program_waits_like_any_other_write(workspace_api, a
     assert waiting["changes"]
 
 
+async def test_approved_rollback_takes_back_public_links_an_hour_later(workspace_api, approvals):
+    changes = [create("/reports", REPORT), share_link("$changes[0].id")]
+    assert (await apply(workspace_api, await plan(workspace_api, changes))).status == 200
+    await approvals.demand(REPORTS_RULE)
+    key_id = (await workspace_api.ask("GET", "/audit")).json["entries"][0]["actor"]["id"]
+    body = {"actor": {"key_id": key_id}, "since": "2026-07-08", "until": "2026-07-08T15:02:30Z"}
+    waiting = await waiting_write(workspace_api, "POST", "/audit/rollback", body)
+    workspace_api.later(hours=1)
+    await approvals.decide(waiting)
+    [link] = (await workspace_api.ask("GET", "/share-links")).json["share_links"]
+    assert (link["status"], await names(workspace_api)) == ("revoked", [])
+
+
+async def test_public_link_for_some_days_can_be_approved_or_applied_later(workspace_api, approvals):
+    report_id = (await workspace_api.ask("POST", "/reports", REPORT)).json["data"]["id"]
+    share = share_link(report_id, expires_in_days=7)
+    assert (await apply(workspace_api, await plan(workspace_api, [share]))).status == 200
+    await approvals.demand(REPORTS_RULE)
+    waiting = await waiting_write(workspace_api, "POST", share["path"], share["body"])
+    workspace_api.later(hours=1)
+    await approvals.decide(waiting)
+    newest = (await workspace_api.ask("GET", "/share-links")).json["share_links"][0]
+    assert newest["expires_at"] == format_timestamp(
+        approvals.api.now - timedelta(minutes=1) + timedelta(days=7)
+    )
+
+
+async def test_address_of_an_approved_public_link_is_not_stored_for_retries(workspace_api, approvals):
+    await approvals.demand(REPORTS_RULE)
+    planned = await plan(workspace_api, [create("/reports", REPORT), share_link("$changes[0].id")])
+    path, body = f"/change-sets/{planned['id']}/apply", {"plan_token": planned["plan_token"]}
+    made = await approvals.decide(await waiting_write(workspace_api, "POST", path, body, once="a"))
+    assert "/share/" in made.answers[1]["data"]["url"]
+    replayed = await workspace_api.ask("POST", path, body, once="a")
+    assert (replayed.status, len(replayed.json["changes"])) == (200, 2)
+    assert b"/share/" + made.answers[1]["data"]["url"][-43:].encode() not in replayed.bytes
+
+
+async def test_concurrent_identical_requests_wait_once(workspace_api, approvals):
+    await approvals.demand(LINKS_RULE)
+    answers = await asyncio.gather(*(workspace_api.send("POST", "/links", LINK) for _ in range(5)))
+    assert {answer.status for answer in answers} == {202}
+    assert len({answer.json["id"] for answer in answers}) == 1
+
+
+async def test_only_the_requester_and_readers_see_what_waits(workspace_api, approvals):
+    await approvals.demand(LINKS_RULE)
+    waiting = await waiting_write(workspace_api, "POST", "/links", LINK)
+    for scopes, status in (({Scope.READ}, 200), ({Scope.READ_AGGREGATES}, 403), ({Scope.WRITE_LINKS}, 403)):
+        workspace_api.keys["other key"] = await workspace_api._key(
+            workspace_api.workspaces["shop"], "Other key", scopes
+        )
+        answer = await workspace_api.ask("GET", f"/approvals/{waiting['id']}", key="other key")
+        assert answer.status == status, scopes
+
+
+async def test_set_that_nobody_approved_is_deleted(workspace_api, approvals):
+    await approvals.demand(REPORTS_RULE, LINKS_RULE)
+    planned = await plan(workspace_api, SAVED_WORK)
+    token = {"plan_token": planned["plan_token"]}
+    waiting = await waiting_write(workspace_api, "POST", f"/change-sets/{planned['id']}/apply", token)
+    await approvals.decide(waiting, approve=False)
+    workspace_api.later(hours=25)
+    await waiting_write(workspace_api, "POST", "/links", LINK)
+    assert await list_stored_sets(workspace_api) == []
+
+
+async def test_strictest_of_several_rules_for_the_same_writes_is_kept(workspace_api, approvals):
+    await approvals.demand(LINKS_RULE, FINAL_LINKS_RULE, REPORTS_RULE)
+    kept = (await workspace_api.ask("GET", "/workspace/settings")).json["write_approvals"]
+    assert kept == [LINKS_RULE, REPORTS_RULE]
+
+
 async def test_program_cannot_loosen_what_it_needs(workspace_api, approvals):
     await approvals.demand(LINKS_RULE, plan_tokens=["oauth"])
     for patch in ({"write_approvals": []}, {"write_approvals": [FINAL_LINKS_RULE]}, {"plan_tokens": []}):
@@ -255,6 +342,16 @@ async def test_dry_runs_and_plans_have_a_budget_of_their_own(workspace_api):
     ).status == 429
     written = await workspace_api.send("POST", "/links", LINK)
     assert (written.status, written.headers["X-RateLimit-Mutation-Remaining"]) == (200, "19")
+
+
+async def test_dry_run_that_a_write_does_not_take_counts_as_a_change(workspace_api):
+    link_id = (await workspace_api.link())["data"]["id"]
+    path = f"/links/{link_id}?dry_run=true"
+    written = await workspace_api.send("PATCH", path, {"link": {"name": "New"}})
+    assert (written.json["applied"], written.headers["X-RateLimit-Mutation-Remaining"]) == (True, "18")
+    await workspace_api.send("DELETE", path)
+    written = await workspace_api.send("POST", "/links", LINK)
+    assert written.headers["X-RateLimit-Mutation-Remaining"] == "17"
 
 
 @pytest.mark.parametrize("body", [b"{", b'{"dry_run": "yes"}'])

@@ -14,6 +14,7 @@ from service_core.access.models import ActingUser, Caller, Credential, Credentia
 from service_core.access.oauth.ports import OAuthGrants
 from service_core.access.ports import CredentialStore
 from service_core.access.roles import ROLE_OAUTH_SCOPES
+from service_core.access.scopes import require_active_workspace
 from service_core.access.write_policy import ProgramKind
 from service_core.changes.actor import name_person
 from service_core.changes.batched_writes import (
@@ -25,6 +26,7 @@ from service_core.changes.batched_writes import (
 from service_core.changes.change_executor import BatchOutcome, ChangeExecutor
 from service_core.changes.change_set_operations import ChangeSetResult
 from service_core.changes.change_sets import ChangeSet, ChangeSetStatus, digest_plan, save_status
+from service_core.changes.envelope import Envelope
 from service_core.changes.idempotency import RECORD_LIFETIME
 from service_core.changes.ports import Transaction
 from service_core.changes.record_plans import get_or_404
@@ -73,12 +75,13 @@ class ApprovalDecisions:
 
         Raises:
             NotFound: there is no such approval.
-            Forbidden: ``role_required``; the requester lacks a scope by now.
+            Forbidden: ``role_required``; ``workspace_inactive``; the requester lacks a scope by now.
             Conflict: ``plan_outdated``; ``resource_changed``, it was decided before, or has expired, or the
                 requester is gone.
         """
         async with self.executor.transactions.read(approver.workspace.id) as transaction:
             approval = await get_or_404(transaction.resources, WriteApproval, approval_id)
+        require_active_workspace(approver)
         requester = await self._build_requester(approval, approver)
 
         async def apply_all(transaction: Transaction) -> BatchOutcome[ApprovedWrites]:
@@ -92,7 +95,7 @@ class ApprovalDecisions:
             if current.change_set_id is not None:
                 change_set = await get_or_404(transaction.resources, ChangeSet, current.change_set_id)
                 await save_status(transaction, change_set, approver.now, ChangeSetStatus.APPLIED, audit_ids)
-            await _save_answer_for_retries(transaction, current, approver.now, answers)
+            await _save_answer_for_retries(transaction, current, approver.now, batch, answers)
             changes = [write.change for write in batch.writes]
             diffs = [write.envelope.diff for write in batch.writes]
             body = ApprovedWrites(
@@ -218,16 +221,19 @@ async def _save_decision(
 
 
 async def _save_answer_for_retries(
-    transaction: Transaction, approval: WriteApproval, now: datetime, answers: Sequence[Any]
+    transaction: Transaction,
+    approval: WriteApproval,
+    now: datetime,
+    batch: BatchExecutor,
+    answers: Sequence[Any],
 ) -> None:
-    """Stores the answer that a retry with the ``Idempotency-Key`` of the request gets."""
+    """Stores the answer that a retry with the ``Idempotency-Key`` of the request gets, without secrets shown once."""
     if approval.idempotency_digest is None:
         return
-    answer = (
-        answers[0]
-        if approval.change_set_id is None
-        else ChangeSetResult(id=approval.change_set_id, dry_run=False, applied=True, changes=list(answers))
-    )
+    envelopes = [write.envelope for write in batch.writes]
+    answer = envelopes[0] if isinstance(answers[0], Envelope) else answers[0]
+    if approval.change_set_id is not None:
+        answer = ChangeSetResult(id=approval.change_set_id, dry_run=False, applied=True, changes=envelopes)
     content = answer.model_dump(mode="json", by_alias=True)
     await transaction.idempotency.save_answer_and_delete_expired(
         approval.idempotency_digest, content, now, now + RECORD_LIFETIME

@@ -11,6 +11,7 @@ from service_core.access.models import Caller, Workspace
 from service_core.access.public_urls import PublicUrls
 from service_core.changes.batched_writes import WriteRequest, WriteRoutes
 from service_core.changes.change_executor import ChangeExecutor
+from service_core.changes.change_sets import PLAN_LIFETIME, ChangeSet, ChangeSetStatus
 from service_core.changes.planned_writes import PlannedChange, plan_writes
 from service_core.changes.ports import Transaction
 from service_core.changes.write_requirements import ApprovalRequired, program_kind
@@ -84,7 +85,11 @@ class ApprovalFiling:
             caller, kind, needed, requests, plan=plan, scopes=sorted(scopes), request_digest=digest
         )
         async with self.executor.transactions.write(caller.workspace.id) as transaction:
-            await _save_and_delete_old(transaction, approval, caller.now)
+            retried = await _find_retried(transaction, caller, digest)  # of a request at the same time
+            if retried is None:
+                await _save_and_delete_old(transaction, approval, caller.now)
+        if retried is not None:
+            return self.describe(retried, caller.now)
         await self._notify_approvers(approval, caller.workspace)
         return self.describe(approval, caller.now)
 
@@ -159,7 +164,7 @@ async def _find_retried(transaction: Transaction, caller: Caller, digest: str) -
 
 
 async def _save_and_delete_old(transaction: Transaction, approval: WriteApproval, now: datetime) -> None:
-    """Saves an approval, and deletes expired and old ones.
+    """Saves an approval, and deletes expired and old ones, and change sets that nobody can approve any more.
 
     Raises:
         Conflict: ``too_many_approvals``.
@@ -169,6 +174,10 @@ async def _save_and_delete_old(transaction: Transaction, approval: WriteApproval
     for status in (ApprovalStatus.PENDING, ApprovalStatus.APPROVED, ApprovalStatus.DECLINED):
         oldest = now - lifetimes.get(status, APPROVAL_RETENTION)
         await records.purge_created_until(WriteApproval, oldest, field_filters={"status": status.value})
+    oldest_waiting = now - APPROVAL_LIFETIME - PLAN_LIFETIME
+    await records.purge_created_until(
+        ChangeSet, oldest_waiting, field_filters={"status": ChangeSetStatus.WAITING.value}
+    )
     waiting: Sequence[WriteApproval] = await records.list_all(
         WriteApproval, field_filters={"status": ApprovalStatus.PENDING.value}
     )

@@ -155,8 +155,14 @@ async def load_settings_or_404(transaction: Transaction, workspace_id: UUID) -> 
 
 
 def _normalize_fields(patch: WorkspacePatch) -> dict[str, object]:
-    """Returns the fields sent: event names in order and once each, the site without a scheme."""
+    """Returns the fields sent: event names and approvals in order and once each, the site without a scheme."""
     fields = dict(sent_fields(patch))
+    if "write_approvals" in fields:
+        strictest = {
+            (rule.credential, rule.scope): rule
+            for rule in sorted(patch.write_approvals, key=lambda rule: rule.changes, reverse=True)
+        }
+        fields["write_approvals"] = tuple(strictest[key] for key in sorted(strictest))
     if "plan_tokens" in fields:
         fields["plan_tokens"] = tuple(sorted(set(fields["plan_tokens"])))
     for name in ("conversions", "revenue_events"):

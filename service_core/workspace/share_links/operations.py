@@ -84,7 +84,9 @@ async def create_share_link(
             has_password=password_hash is not None,
             password_hash=password_hash,
         )
-        return Change(Action.CREATE, None, link, GENERATED_FIELDS | {"token_hint"})
+        from_now = frozenset() if new.expires_in_days is None else frozenset({"expires_at"})
+        generated = GENERATED_FIELDS | {"token_hint"}
+        return Change(Action.CREATE, None, link, generated, fields_counted_from_now=from_now)
 
     response = await changes.preview_or_apply_change(caller, create_link_to_live_object, dry_run=body.dry_run)
     envelope = response.body
