@@ -1,6 +1,6 @@
 """Stores of erasures, and of the records about persons that they remove."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
@@ -32,6 +32,9 @@ from service_core.plugin import Erasure, ErasureStatus, PersonSubject
 _T = TypeVar("_T")
 _PART_SIZE: Final = 500
 _IDENTITY_LINK: Final = "identity_link"
+_APPROVAL: Final = "write_approval"
+_WRITES_OF_APPROVAL: Final = ("name", "requests", "planned_changes")
+"""The parts of an approval that are content; the others say who asked for it and decided it."""
 _SUBSCRIPTION_TABLES: Final = (REPORTED_STATES, SUBSCRIPTION_PAYMENTS, MOVEMENTS, STATUS_PERIODS)
 
 
@@ -103,6 +106,7 @@ def _erase_records(connection: sa.Connection, workspace_id: UUID, subject: Perso
         ),
         "subscriptions": _delete_subscriptions(connection, workspace_id, subject),
         "identity_link_revocations": _delete_revocations(connection, workspace_id, subject),
+        "write_approvals": _delete_approvals(connection, workspace_id, subject),
         "audit_entries": _redact_audit_entries(connection, workspace_id, subject),
         "idempotency_answers": _delete_idempotency_answers(connection, workspace_id, subject),
     }
@@ -139,9 +143,30 @@ def _delete_subscriptions(connection: sa.Connection, workspace_id: UUID, subject
 
 
 def _delete_revocations(connection: sa.Connection, workspace_id: UUID, subject: PersonSubject) -> int:
-    own = matches(RESOURCES, workspace_id=workspace_id, type=_IDENTITY_LINK)
+    return _delete_resources(
+        connection, workspace_id, _IDENTITY_LINK, lambda state: state.get("name") in subject.event_ids
+    )
+
+
+def _delete_approvals(connection: sa.Connection, workspace_id: UUID, subject: PersonSubject) -> int:
+    """Deletes the approvals whose writes name a person, also expired ones."""
+
+    def names_person(state: Mapping[str, Any]) -> bool:
+        writes = [state.get(name) for name in _WRITES_OF_APPROVAL]
+        return bool(subject.redact(writes) != writes)
+
+    return _delete_resources(connection, workspace_id, _APPROVAL, names_person)
+
+
+def _delete_resources(
+    connection: sa.Connection,
+    workspace_id: UUID,
+    type_: str,
+    is_deleted: Callable[[Mapping[str, Any]], bool],
+) -> int:
+    own = matches(RESOURCES, workspace_id=workspace_id, type=type_)
     rows = connection.execute(sa.select(RESOURCES.c.id, RESOURCES.c.state).where(own))
-    gone = [id_ for id_, state in rows if state.get("name") in subject.event_ids]
+    gone = [id_ for id_, state in rows if is_deleted(state)]
     for part in _parts(gone):
         connection.execute(sa.delete(RESOURCES).where(RESOURCES.c.id.in_(part)))
     return len(gone)

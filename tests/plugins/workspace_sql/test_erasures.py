@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from plugins.workspace_sql.tables import AUDIT_LOG
+from plugins.workspace_sql.tables import AUDIT_LOG, RESOURCES
 from service_core.access.models import RequestInterface
 from service_core.changes.models import Action
 from service_core.commerce.subscriptions.models import SubscriptionState, SubscriptionStatus
@@ -100,6 +100,25 @@ def test_person_is_mentioned_by_an_id_that_was_sent_as_a_number():
     subject = PersonSubject(frozenset({"4242", "17"}))
     assert subject.is_mentioned_in({"properties": [{"user_id": 4242}]})
     assert not subject.is_mentioned_in({"quantity": 17, "total": 4242.5, "paid": True})
+
+
+async def test_write_that_waits_for_an_approval_and_names_the_person_is_deleted(directory, workspace_id):
+    states = (
+        {"name": "", "requests": [{"body": {"event_id": "event-ada"}}], "planned_changes": []},
+        {"name": "", "requests": [], "planned_changes": [], "requester": {"name": "ada@example.com"}},
+    )
+    rows = [
+        {
+            "id": new_id(), "workspace_id": workspace_id, "type": "write_approval", "state": state,
+            "created_at": NOW, "updated_at": NOW, "search_text": "",
+        }
+        for state in states
+    ]  # fmt: skip
+    async with directory.database.write() as connection:
+        await connection.execute(RESOURCES.insert(), rows)
+    erased = await directory.personal_records.erase_personal_records(workspace_id, SUBJECT)
+    assert erased["write_approvals"] == 1
+    assert [row["state"] for row in await directory.database.fetch_rows(RESOURCES.select())] == [states[1]]
 
 
 async def test_audit_entry_loses_the_ids_and_keeps_who_did_what(directory, workspace_id):
