@@ -31,21 +31,31 @@ from service_core.ingestion.ports import EnqueueResult, IngestQueue
 MAX_KEPT_PER_HOUR: Final = 1_000
 """Messages of one connection that a process keeps in an hour; later ones are to be sent again."""
 
+MAX_KEPT_BYTES_PER_HOUR: Final = 50_000_000
+"""Bytes of these messages, which are usually a few thousand each."""
+
 
 @dataclass(slots=True)
 class _HourlyCounts:
-    """Numbers of kept messages by connection, in the current hour."""
+    """Kept messages and their bytes by connection, in the current hour."""
 
     hour: datetime | None = None
-    counts: Counter[tuple[UUID, str]] = field(default_factory=Counter)
+    messages: Counter[tuple[UUID, str]] = field(default_factory=Counter)
+    byte_counts: Counter[tuple[UUID, str]] = field(default_factory=Counter)
 
-    def count_if_room(self, connection: tuple[UUID, str], now: datetime) -> bool:
-        """Counts a message, and returns whether it is one of the first `MAX_KEPT_PER_HOUR` of this hour."""
+    def count_if_room(self, connection: tuple[UUID, str], now: datetime, byte_count: int) -> bool:
+        """Counts a message if it fits into what is kept in this hour, and returns whether it does."""
         hour = now.replace(minute=0, second=0, microsecond=0)
         if hour != self.hour:
-            self.hour, self.counts = hour, Counter()
-        self.counts[connection] += 1
-        return self.counts[connection] <= MAX_KEPT_PER_HOUR
+            self.hour, self.messages, self.byte_counts = hour, Counter(), Counter()
+        is_kept = (
+            self.messages[connection] < MAX_KEPT_PER_HOUR
+            and self.byte_counts[connection] + byte_count <= MAX_KEPT_BYTES_PER_HOUR
+        )
+        if is_kept:
+            self.messages[connection] += 1
+            self.byte_counts[connection] += byte_count
+        return is_kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +84,10 @@ class UnverifiedMessages:
             CipherUnavailable: this deployment has no key.
             EnqueueFailed: the message is not kept.
         """
-        if not self._kept.count_if_room((workspace_id, provider_id), delivery.received_at):
-            return None
         headers = json.dumps(dict(delivery.headers), sort_keys=True).encode()
+        byte_count = len(headers) + len(delivery.body)
+        if not self._kept.count_if_room((workspace_id, provider_id), delivery.received_at, byte_count):
+            return None
         sealed = self.cipher.encrypt(headers, _associated_data(workspace_id, provider_id))
         digest = hashlib.sha256(headers + b"\0" + delivery.body).hexdigest()
         return await self.queue.offer(

@@ -338,10 +338,11 @@ async def test_messages_of_a_missing_plugin_are_kept_and_the_genuine_one_is_stor
     assert refused.reason == "ValueError: stripe: the signature is not valid"
 
 
-async def test_messages_of_a_missing_plugin_beyond_the_hourly_limit_are_to_be_sent_again(
-    webhook_client, workspace_client, without_stripe, monkeypatch
+@pytest.mark.parametrize(("limit", "value"), [("MAX_KEPT_PER_HOUR", 1), ("MAX_KEPT_BYTES_PER_HOUR", 500)])
+async def test_messages_of_a_missing_plugin_beyond_an_hourly_limit_are_to_be_sent_again(
+    webhook_client, workspace_client, without_stripe, monkeypatch, limit, value
 ):
-    monkeypatch.setattr(unverified_messages, "MAX_KEPT_PER_HOUR", 1)
+    monkeypatch.setattr(unverified_messages, limit, value)
     answers = [await webhook_client.stripe(workspace_client, {**PAID, "id": f"evt_{n}"}) for n in range(2)]
     assert [answer.status for answer in answers] == [200, 503]
     row = await webhook_client.ledger(workspace_client, received=2)
