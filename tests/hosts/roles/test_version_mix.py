@@ -22,6 +22,7 @@ from hosts.composition.ports import Ports, start_adapters
 from hosts.ingest.ingest_process import IngestProcess
 from hosts.roles.models import Role
 from hosts.roles.supervise import build_process_specs
+from hosts.worker.consumer import build_ingest_pipeline, process_batches_until_queue_is_empty
 from service_core.access.api_keys import create_workspace_with_keys
 from service_core.analytics.ports import ConversionSet, EventPageQuery, QueryScope
 from service_core.extensions.registry import collect_plugins_into_registry
@@ -117,11 +118,16 @@ async def test_earlier_and_new_ingest_share_a_queue_that_the_new_consumer_stores
     assert {event.user_id for event in stored if event.event_id in old} == {"u1"}
 
 
+@pytest.fixture(scope="module")
+def earlier_version(tmp_path_factory):
+    """The environment of the earlier version; its modules are compiled once."""
+    return extract_earlier_tree(tmp_path_factory.mktemp("earlier"))
+
+
 @pytest.mark.parametrize("queue", ["spool", "redis"])
 async def test_ingest_process_of_an_earlier_commit_shares_queue_and_stores_with_the_new_processes(
-    tmp_path, redis_url, queue
+    tmp_path, redis_url, earlier_version, queue
 ):
-    earlier = extract_earlier_tree(tmp_path / "earlier")
     file = tmp_path / "touchpoint.toml"
     url = "spool:///spool.db" if queue == "spool" else f"{redis_url}/0?prefix={uuid4().hex}"
     file.write_text(f'[ingest]\nqueue = "{url}"\n')
@@ -129,7 +135,7 @@ async def test_ingest_process_of_an_earlier_commit_shares_queue_and_stores_with_
     async with start_adapters([ports.workspace, ports.queue]):
         made = await create_workspace_with_keys(ports.workspace.credentials, datetime.now(UTC), name="Shop")
     old, new = await asyncio.gather(
-        IngestProcess.start_and_wait_until_listening(file, listen="127.0.0.1:0", environment=earlier),
+        IngestProcess.start_and_wait_until_listening(file, listen="127.0.0.1:0", environment=earlier_version),
         IngestProcess.start_and_wait_until_listening(file, listen="127.0.0.1:0"),
     )
 
@@ -153,14 +159,11 @@ async def test_ingest_process_of_an_earlier_commit_shares_queue_and_stores_with_
         )
         assert cut == 20
         assert await asyncio.to_thread(send, old, "late", "old1") == [None, *repeated]
-    (spec,) = build_process_specs(file, {Role.CONSUMER: 1}, {}, None)
-    consumer = await spec.start_and_wait_until_ready()
     ports, now = open_ports(file), datetime.now(UTC)
-    async with start_adapters([ports.queue]):
-        async with asyncio.timeout(GUARD_SECONDS):
-            while (await ports.queue.state()).waiting_count:
-                await asyncio.sleep(0.1)
-        for process in (old, new, consumer):
+    async with start_adapters(ports.adapters_opened_by(Role.CONSUMER)):
+        pipeline = build_ingest_pipeline(ports, load_settings_with_environment(file))
+        await process_batches_until_queue_is_empty(pipeline, lambda _count: None)
+        for process in (old, new):
             assert await process.terminate_or_kill_after_timeout() == 0
         rows = await ports.queue.ledger_rows(
             made.workspace.id, now - timedelta(days=1), now + timedelta(days=1)
