@@ -49,19 +49,21 @@ class MissingEventStoreCheck:
         has_tables = getattr(self._events, "has_tables", None)
         if not callable(has_tables) or await has_tables():
             return
+        lost = await self._describe_lost_store()
+        if lost and not await has_tables():  # another process may have created them meanwhile
+            raise StartupError(f"The event store of storage.events is missing{lost}. {_REMEDY}")
+
+    async def _describe_lost_store(self) -> str:
+        """Returns what is known of the event store that was used before; empty if nothing is lost without it."""
         known = await self._workspace.event_store_record.find_event_store()
         if known is not None and not known.location:
-            return
+            return ""
         stored = await self._count_stored_events()
         if stored:
-            raise StartupError(
-                f"The event store of storage.events is missing, but {stored} events were stored in it. {_REMEDY}"
-            )
+            return f", but {stored} events were stored in it"
         if known is not None and (known.has_events or _place(known.location) == _place(self._location)):
-            raise StartupError(
-                f"The event store of storage.events is missing: this deployment uses {known.location} since "
-                f"{known.since:%Y-%m-%d}. {_REMEDY}"
-            )
+            return f": this deployment uses {known.location} since {known.since:%Y-%m-%d}"
+        return ""
 
     async def _count_stored_events(self) -> int:
         """Returns how many events the ledger counts as stored; 0 if the queue is not open or cannot be read now."""
@@ -82,6 +84,8 @@ class MissingEventStoreCheck:
 
 class EventStoreRecorder:
     """Is started after the event store, and remembers it in the workspace store.
+
+    A scheduled task starts it again, since the first events may come long after the start of the event store.
 
     Args:
         events: the event store, started; one that cannot tell whether it has tables is never missing.

@@ -315,8 +315,11 @@ class Ports:
     def event_store_in_start_order(self, *, is_queue_open: bool = True) -> Sequence[object]:
         """Returns the event store between the checks before and after its start; the workspace store is started before."""
         check = self.missing_event_store_check(is_queue_open=is_queue_open)
-        recorder = EventStoreRecorder(self.events, self.workspace, self._event_store_location, self.clock)
-        return check, self.events, recorder
+        return check, self.events, self.event_store_recorder()
+
+    def event_store_recorder(self) -> EventStoreRecorder:
+        """Returns the component that remembers the event store of the deployment, and that it has events."""
+        return EventStoreRecorder(self.events, self.workspace, self._event_store_location, self.clock)
 
     def missing_event_store_check(self, *, is_queue_open: bool) -> MissingEventStoreCheck:
         """Returns the check that the event store of the deployment is there."""

@@ -70,6 +70,7 @@ def scheduled_tasks(
     yield run_periodically_until_stopped(
         CLEANUP_SECONDS, partial(age_personal_data, build_data_ageing(ports)), stop
     )
+    yield run_periodically_until_stopped(CLEANUP_SECONDS, ports.event_store_recorder().start, stop)
     yield run_periodically_until_stopped(
         ERASURE_SECONDS, partial(complete_requested_erasures, build_person_erasure(ports)), stop
     )

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from hosts.cli.commands import app
 from hosts.composition.compose import compose, load_installed_registry_once
 from hosts.composition.missing_event_store import EventStoreRecorder, MissingEventStoreCheck
+from service_core.ingestion.models import KnownEventStore
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Settings
 from service_core.testing.postgres_server import temporary_database
@@ -141,6 +142,17 @@ async def test_lost_postgresql_event_store_is_refused_with_a_new_queue(postgres_
         assert ":***@" in str(e.value) or urlsplit(url).password is None
 
 
+async def test_event_store_is_known_to_have_events_without_a_restart(tmp_path):
+    async with run_deployment("duckdb", tmp_path) as served:
+        client, ports = WebhookClient(served), served.service.ports
+        await client.track(workspace := await client.connected_workspace(), "page_view", visitor_id="v1")
+        assert len(await client.events(workspace)) == 1
+        record = ports.workspace.event_store_record
+        assert not (await record.find_event_store()).has_events
+        await ports.event_store_recorder().start()
+        assert (await record.find_event_store()).has_events
+
+
 async def test_newer_event_store_is_refused(folder):
     (events,) = folder.glob("**/events.db")
     with duckdb.connect(str(events)) as connection:
@@ -181,6 +193,22 @@ class NothingRecorded:
 async def check_for_missing_tables(events):
     workspace = SimpleNamespace(credentials=Workspaces(), event_store_record=NothingRecorded())
     await MissingEventStoreCheck(events, workspace, Ledger(), "duckdb:///events.db", lambda: NOW).start()
+
+
+async def test_tables_that_another_process_creates_during_the_check_are_not_missed():
+    answers = [True, False]
+
+    class Events:
+        async def has_tables(self):
+            return answers.pop()
+
+    class Recorded:
+        async def find_event_store(self):
+            return KnownEventStore("duckdb:///a", NOW, has_events=False)
+
+    workspace = SimpleNamespace(credentials=Workspaces(), event_store_record=Recorded())
+    await MissingEventStoreCheck(Events(), workspace, None, "duckdb:///a", lambda: NOW).start()
+    assert answers == []
 
 
 @pytest.fixture(params=["duckdb", "postgresql", "clickhouse"])
