@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -18,6 +18,9 @@ _MAX_IMPORTS: Final = 10_000
 _MAX_ENTRIES: Final = 100_000
 _SEPARATORS: Final = re.compile(r"""[\s,;|=&?"']+""")
 """Between the cells and words of a line that is no JSON."""
+
+_END_LENGTH: Final = 8
+"""Length of the end of a name by which it is found in a text; shorter names are searched one after the other."""
 
 
 class ImportChanged(Exception):
@@ -99,11 +102,11 @@ def _is_about(subject: PersonSubject) -> Callable[[Any], bool]:
     """Returns a test of JSON values; a text search comes first, since nearly all entries are about others."""
     names = subject.ids | subject.event_ids | subject.addresses
     words = {name for name in subject.ids if len(name) >= MIN_REPLACED_ID_LENGTH}
-    texts = tuple(names | {json.dumps(name, ensure_ascii=False)[1:-1] for name in names})
+    has_name = _text_search(names | {json.dumps(name, ensure_ascii=False)[1:-1] for name in names})
 
     def is_about(value: Any) -> bool:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-        return any(name in text for name in texts) and (
+        return has_name(text) and (
             subject.is_mentioned_in(value)
             or subject.redact(value) != value
             or any(address in text for address in subject.addresses)
@@ -111,3 +114,21 @@ def _is_about(subject: PersonSubject) -> Callable[[Any], bool]:
         )
 
     return is_about
+
+
+def _text_search(names: Iterable[str]) -> Callable[[str], bool]:
+    """Returns a test of whether a text has one of the names; a person may have a hundred thousand event ids."""
+    short, by_end = [], dict[str, list[str]]()
+    for name in names:
+        if len(name) < _END_LENGTH:
+            short.append(name)
+        else:
+            by_end.setdefault(name[-_END_LENGTH:], []).append(name)
+
+    def has_name(text: str) -> bool:
+        ends = (text[start : start + _END_LENGTH] for start in range(len(text) - _END_LENGTH + 1))
+        return any(name in text for name in short) or any(
+            name in text for end in ends for name in by_end.get(end, ())
+        )
+
+    return has_name
