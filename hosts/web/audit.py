@@ -110,7 +110,7 @@ def read_audit_filters(args: Mapping[str, str], known_types: Mapping[str, Any]) 
         resource_type if resource_type in known_types else "",
         _text_if_parsed_by(UUID, args.get("actor_id", "")),
         _text_if_parsed_by(date.fromisoformat, args.get("since", "")),
-        args.get("client_id", "")[:_MAX_CLIENT_ID_LENGTH],
+        args.get("client_id", "")[:_MAX_CLIENT_ID_LENGTH].replace("\0", ""),
         _text_if_parsed_by(RequestInterface, args.get("created_via", "")),
     )
 

@@ -31,7 +31,7 @@ class AuditQuery(QueryModel):
     resource_type: str | None = None
     resource_id: UUID | None = None
     actor_id: UUID | None = None
-    client_id: str | None = None
+    client_id: str | None = Field(None, pattern=r"^[^\x00]+$")
     key_id: UUID | None = None
     created_via: Literal["api", "mcp", "dashboard"] | None = None
     since: str | None = Field(None, description="A date or timestamp, as is until.")

@@ -53,7 +53,12 @@ async def test_queries_with_nul_return_nothing(deployment):
     for path in ("/oauth/authorize", "/app/consent", "/app/approve", f"{deployment.settings}/audit"):
         assert (await ann.get(f"{path}?{sought}")).status < 500
     key = deployment.initialized_deployment.agent_key.secret
-    for path in ("/v1/audit?cursor=%00&resource_type=%00", "/v1/links?cursor=%00", "/v1/links/%00"):
+    for path in (
+        "/v1/audit?cursor=%00&resource_type=%00",
+        "/v1/audit?client_id=%00",
+        "/v1/links?cursor=%00",
+        "/v1/links/%00",
+    ):
         assert (await deployment.api("GET", path, key))[0] < 500
 
 

@@ -28,6 +28,7 @@ async function copyCode(button, code) {
 
 for (const code of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("pre > code"))) {
   const block = /** @type {HTMLElement} */ (code.parentElement);
+  block.tabIndex = 0; // a long line is scrolled with the keyboard
   const frame = document.createElement("div");
   frame.className = "sample";
   block.replaceWith(frame);
