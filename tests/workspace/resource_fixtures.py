@@ -27,6 +27,7 @@ EXPORT = {"type": "events", "start_date": "2026-07-01", "end_date": "2026-07-02"
 
 PATCH_BODIES = {
     "POST /imports/{importId}/start": {"dry_run": True},
+    "POST /imports/{importId}/remove": {"dry_run": True},
     "POST /change-sets/{changeSetId}/apply": {"plan_token": "A" * 43},
     "POST /audit/rollback": {
         "actor": {"key_id": "0197f0c2-0000-7000-8000-000000000000"},

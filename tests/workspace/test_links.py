@@ -75,6 +75,7 @@ async def test_patch_response_matches_the_specification(workspace_api):
     assert changed == {
         "dry_run": False,
         "applied": True,
+        "reversibility": "reversible_with_effects",
         "diff": {
             "action": "update",
             "resource": {"type": "tracking_link", "id": link["id"], "label": "Spring reel"},
