@@ -47,8 +47,8 @@ def create_order_events_table(
     runner.create_temp_table(_SELECTED_ORDERS.name, deferred_statement(_selected_order_ids))
     other = compiled_source(_unselected_events_of_selected_orders, "seq").as_subquery("other", **values)
     has_others = bool(runner.fetch_rows(sa.select(other.c.seq).limit(1)))
-    deeds = compiled_source(_order_events_query, has_others, *names).as_subquery("deed", **values)
-    runner.create_temp_table(ORDER_EVENTS.name, sa.select(*deeds.c))
+    events = compiled_source(_order_events_query, has_others, *names).as_subquery("order_event", **values)
+    runner.create_temp_table(ORDER_EVENTS.name, sa.select(*events.c))
 
 
 def _selected_order_ids() -> sa.CompoundSelect[Any]:

@@ -11,7 +11,7 @@ from hosts.edge.app import RedirectDependencies, create_edge_app
 from hosts.http.app import create_api_app
 from hosts.ingest.app import IngestDependencies, create_ingest_app
 from hosts.monitoring.metrics_endpoint import create_metrics_app
-from hosts.servers import TimeLimits
+from hosts.servers import LINGER_SECONDS, TimeLimits
 from hosts.servers.connection_limits import ConnectionLimits
 from service_core.api.http_messages import ApiResponse
 from tests.hosts.http.conftest import GUARD_SECONDS, SERVERS, EchoDispatcher, run_server
@@ -143,7 +143,7 @@ async def test_answer_read_in_time_is_whole_and_the_connection_goes_on(server):
     assert len(answer) > 2 * SHORT_BYTES
 
 
-async def size_of_answer_read_late(server, path, *, is_half_closed=False):
+async def size_of_answer_read_late(server, path, *, after=3 * SHORT_SECONDS, is_half_closed=False):
     limits = ConnectionLimits(times=TimeLimits(idle=SHORT_SECONDS))
     async with (
         run_server(create_api_app(LargeAnswer()), server, limits=limits) as live,
@@ -154,7 +154,7 @@ async def size_of_answer_read_late(server, path, *, is_half_closed=False):
         await reader.readexactly(1)
         if is_half_closed:
             writer.write_eof()
-        await asyncio.sleep(3 * SHORT_SECONDS)
+        await asyncio.sleep(after)
         size = len(await reader.read())
         writer.close()
     return size
@@ -166,6 +166,8 @@ async def test_answer_read_later_than_the_idle_time_is_whole(server, path):
     assert await size_of_answer_read_late(server, path) > len(LargeAnswer.BODY)
 
 
-async def test_answer_to_a_client_that_only_reads_is_whole(monkeypatch):
-    monkeypatch.setattr("hosts.servers.checking_relay.LINGER_SECONDS", SHORT_SECONDS)
-    assert await size_of_answer_read_late("granian", b"/whole", is_half_closed=True) > len(LargeAnswer.BODY)
+async def test_answer_to_a_client_that_only_reads_is_whole():
+    size = await size_of_answer_read_late(
+        "granian", b"/whole", after=1.5 * LINGER_SECONDS, is_half_closed=True
+    )
+    assert size > len(LargeAnswer.BODY)
