@@ -6,6 +6,7 @@ Ids of workspaces and keys are uuids as text; times are microseconds, hours are 
 """
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -45,6 +46,7 @@ TABLES: Final = """
     ) WITHOUT ROWID
 """
 
+_RETRY_SECONDS: Final = 0.02
 _MAX_IDLE_LOG_BYTES: Final = 64_000_000
 """Bytes of the log that stay allocated after its pages moved to the main file."""
 _KEPT_FREE_PAGES: Final = 2_000
@@ -67,7 +69,7 @@ def open_or_create_spool(path: Path, busy_seconds: float) -> sqlite3.Connection:
     try:
         if not path.stat().st_size:  # later it would need to rewrite the file
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        connection.execute("PRAGMA journal_mode = WAL")
+        _enable_wal_retrying_while_locked(connection, busy_seconds)
         connection.execute(f"PRAGMA journal_size_limit = {_MAX_IDLE_LOG_BYTES}")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
@@ -126,6 +128,20 @@ def write_transaction(connection: sqlite3.Connection) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def _enable_wal_retrying_while_locked(connection: sqlite3.Connection, busy_seconds: float) -> None:
+    """Switches to write-ahead logging; SQLite does not wait for another process that does so."""
+    deadline = time.monotonic() + busy_seconds
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as fault:
+            if fault.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(_RETRY_SECONDS)
+        else:
+            return
 
 
 def _create_tables_of_new_file(connection: sqlite3.Connection, path: Path) -> None:
