@@ -61,7 +61,9 @@ class MissingEventStoreCheck:
         stored = await self._count_stored_events()
         if stored:
             return f", but {stored} events were stored in it"
-        if known is not None and (known.has_events or _place(known.location) == _place(self._location)):
+        if known is not None and (
+            known.has_events or _without_options(known.location) == _without_options(self._location)
+        ):
             return f": this deployment uses {known.location} since {known.since:%Y-%m-%d}"
         return ""
 
@@ -130,6 +132,6 @@ class EventStoreRecorder:
         return False
 
 
-def _place(location: str) -> str:
-    """Returns the URL of a store without its options."""
+def _without_options(location: str) -> str:
+    """Returns the URL of a store without its options: they do not say where it is."""
     return location.partition("?")[0]

@@ -17,7 +17,7 @@ from hosts.web.workspace_view import open_workspace_view
 from service_core.access.models import Caller, RequestInterface, Workspace
 from service_core.changes.audit_log import AuditEntry
 from service_core.changes.change_executor import ChangeExecutor
-from service_core.changes.models import Action, Diff
+from service_core.changes.models import Action
 from service_core.changes.operations import list_audit
 from service_core.changes.outside_effects import classify_reversibility
 from service_core.changes.schemas import AuditQuery
@@ -195,15 +195,7 @@ def _reversibility_label(entry: AuditEntry, change_executor: ChangeExecutor) -> 
     resource_type = change_executor.resource_types.get(entry.resource.type)
     if resource_type is None:
         return ""
-    diff = Diff(
-        action=entry.action,
-        resource=entry.resource,
-        prior_state=entry.prior_state,
-        new_state=entry.new_state,
-        changes=[],
-        effects=entry.effects,
-    )
-    return REVERSIBILITY_LABELS[classify_reversibility(diff, resource_type)]
+    return REVERSIBILITY_LABELS[classify_reversibility(entry.diff, resource_type)]
 
 
 def _may_undo(entry: AuditEntry, caller: Caller, change_executor: ChangeExecutor) -> bool:

@@ -9,7 +9,7 @@ from pydantic import computed_field
 
 from service_core.access.models import RequestInterface
 from service_core.changes.actor import NamedActor
-from service_core.changes.models import Action, FieldChange, ResourceRef
+from service_core.changes.models import Action, Diff, FieldChange, ResourceRef
 from service_core.changes.resource import MillisecondDatetime
 from service_core.kernel.schemas import ResponseModel
 
@@ -58,6 +58,11 @@ class AuditEntry(ResponseModel):
     def has_reversible_action_and_type(self) -> bool:
         """Whether changes of this kind can be undone."""
         return self.action in UNDOABLE_ACTIONS and self.resource.type not in NOT_UNDOABLE_TYPES
+
+    @property
+    def diff(self) -> Diff:
+        """The change that was applied."""
+        return Diff.model_construct(**{name: getattr(self, name) for name in Diff.model_fields})
 
 
 @dataclass(frozen=True, slots=True)

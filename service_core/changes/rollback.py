@@ -13,7 +13,7 @@ from service_core.changes.audit_log import AuditEntry, AuditFilter
 from service_core.changes.audit_visibility import visible_entries
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.changes.envelope import Envelope
-from service_core.changes.models import Action, Change, Diff, ResourceRef
+from service_core.changes.models import Action, Change, ResourceRef
 from service_core.changes.outside_effects import OutsideEffect, list_outside_effects
 from service_core.changes.ports import Transaction
 from service_core.changes.resource import Resource, ResourceType
@@ -258,15 +258,7 @@ class Rollback:
         resource_type = self._types.get(entry.resource.type)
         if resource_type is None:
             return
-        diff = Diff(
-            action=entry.action,
-            resource=entry.resource,
-            prior_state=entry.prior_state,
-            new_state=entry.new_state,
-            changes=[],
-            effects=entry.effects,
-        )
-        self.result.outside_effects += list_outside_effects(diff, resource_type, entry.id)
+        self.result.outside_effects += list_outside_effects(entry.diff, resource_type, entry.id)
 
 
 def _undos_that_cancel_out(newest_first: Sequence[AuditEntry]) -> set[UUID]:

@@ -173,7 +173,7 @@ class HttpModel:
             return json.load(answer)
 
     def _read(self, answered):
-        """Text, calls as (id, name, arguments), and the turn to send back."""
+        """Text, calls as (id, name, arguments), and the message of the model, which the next request repeats."""
         if self.is_anthropic:
             content = answered["content"]
             text = "\n".join(part["text"] for part in content if part["type"] == "text")

@@ -22,35 +22,36 @@ def now():
 
 
 def build_api(ports, settings):
-    create_api_host_app(compose(settings, ports.folder, registry=ports.registry, clock=now))
+    return [create_api_host_app(compose(settings, ports.folder, registry=ports.registry, clock=now))]
 
 
 def build_worker(ports, _):
-    build_export_worker(ports)
-    build_import_worker(ports)
+    return [build_export_worker(ports), build_import_worker(ports)]
 
 
 def build_consumer(ports, settings):
-    tasks.consume_task(ports, settings, asyncio.Event()).close()
+    consuming = tasks.consume_task(ports, settings, asyncio.Event())
+    consuming.close()
+    return [consuming]
 
 
 def build_scheduler(ports, settings):
     stop, exporter = asyncio.Event(), build_export_worker(ports)
     syncs = (build_ad_sync(ports, settings), build_pollable_provider_sync(ports, settings))
-    for work in (
+    running = [
         *tasks.scheduled_tasks(ports, exporter, syncs, stop),
         tasks.quarantine_cleanup_task(ports, settings.ingest, stop),
         tasks.notification_task(ports, settings, stop),
         *tasks.postback_tasks(ports, settings.postbacks, stop),
-    ):
+    ]
+    for work in running:
         work.close()
-    tasks.build_usage_alerts(ports)
-    tasks.build_domain_verification(ports)
+    return [*running, tasks.build_usage_alerts(ports), tasks.build_domain_verification(ports)]
 
 
 BUILDERS = {
     Role.API: build_api,
-    Role.INGEST: lambda ports, settings: create_ingest_host_app(settings, ports),
+    Role.INGEST: lambda ports, settings: [create_ingest_host_app(settings, ports)],
     Role.CONSUMER: build_consumer,
     Role.WORKER: build_worker,
     Role.SCHEDULER: build_scheduler,
@@ -60,4 +61,6 @@ BUILDERS = {
 @pytest.mark.parametrize("role", Role)
 async def test_components_of_a_role_are_built(role, tmp_path):
     settings = Settings.model_validate({"storage": {"events": "memory://"}})
-    BUILDERS[role](Ports(settings, tmp_path, load_installed_registry_once(), now), settings)
+    built = BUILDERS[role](Ports(settings, tmp_path, load_installed_registry_once(), now), settings)
+    assert built
+    assert None not in built
