@@ -36,14 +36,8 @@ class Ga4History:
         )
 
     def read_entries(self, file: ImportFile) -> Iterator[ImportEntry]:
-        """Yields an entry for each row; events of the users who denied consent have no id, and so become none."""
-        for row in file.rows():
-            if row.problem is not None:
-                yield ImportEntry(None, row.problem, byte_count=row.byte_count)
-            else:
-                yield ImportEntry(
-                    _map_row(row.cells), byte_count=row.byte_count, day=_day(row.cells.get("event_date"))
-                )
+        """Returns an entry for each row; events of the users who denied consent have no id, and so become none."""
+        return file.map_rows(lambda row: ImportEntry(_map_row(row), day=_day(row.get("event_date"))))
 
 
 def _map_row(row: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -20,9 +20,5 @@ class MixpanelHistory:
         )
 
     def read_entries(self, file: ImportFile) -> Iterator[ImportEntry]:
-        """Yields an entry for each line. Times are as exported: of a project from before 2023, in its time zone."""
-        for row in file.rows():
-            if row.problem is not None:
-                yield ImportEntry(None, row.problem, byte_count=row.byte_count)
-            else:
-                yield ImportEntry(map_event(row.cells, None).body, byte_count=row.byte_count)
+        """Returns an entry for each line. Times are as exported: of a project from before 2023, in its time zone."""
+        return file.map_rows(lambda row: ImportEntry(map_event(row, None).body))

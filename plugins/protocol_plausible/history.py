@@ -1,7 +1,7 @@
 """History of Plausible: its CSV export has daily totals, which hold no events and no people."""
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from service_core.plugin import ImportEntry, ImportFile, ImportSourceInfo, StartupError
 
@@ -24,18 +24,18 @@ class PlausibleHistory:
         )
 
     def read_entries(self, file: ImportFile) -> Iterator[ImportEntry]:
-        """Yields an entry without an event for each row.
+        """Returns an entry without an event for each row.
 
         Raises:
             StartupError: the file has no column ``date``, as no file of the export.
         """
-        for row in file.rows():
-            if row.problem is not None:
-                yield ImportEntry(None, row.problem, byte_count=row.byte_count)
-                continue
-            if "date" not in row.cells or not row.cells.keys() & set(_COUNTED):
-                raise StartupError(
-                    "The file is none of Plausible's export, whose CSV files have a column date and counts. Unpack the "
-                    "export and import one of its files."
-                )
-            yield ImportEntry(None, DAILY_TOTAL, byte_count=row.byte_count, day=str(row.cells["date"]))
+        return file.map_rows(_map_row)
+
+
+def _map_row(row: Mapping[str, Any]) -> ImportEntry:
+    if "date" not in row or not row.keys() & set(_COUNTED):
+        raise StartupError(
+            "The file is none of Plausible's export, whose CSV files have a column date and counts. Unpack the "
+            "export and import one of its files."
+        )
+    return ImportEntry(None, DAILY_TOTAL, day=str(row["date"]))

@@ -1,7 +1,7 @@
 """History of PostHog: rows of its events export, by the mapping of its protocol."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -27,14 +27,13 @@ class PostHogHistory:
         )
 
     def read_entries(self, file: ImportFile) -> Iterator[ImportEntry]:
-        """Yields an entry for each row."""
-        for row in file.rows():
-            if row.problem is not None:
-                yield ImportEntry(None, row.problem, byte_count=row.byte_count)
-                continue
-            event = {name: _parse_object(name, cell) for name, cell in row.cells.items()}
-            body = map_event(event, None, _NEVER_SENT).body
-            yield ImportEntry(body, byte_count=row.byte_count)
+        """Returns an entry for each row."""
+        return file.map_rows(_map_row)
+
+
+def _map_row(row: Mapping[str, Any]) -> ImportEntry:
+    event = {name: _parse_object(name, cell) for name, cell in row.items()}
+    return ImportEntry(map_event(event, None, _NEVER_SENT).body)
 
 
 def _parse_object(name: str, cell: Any) -> Any:

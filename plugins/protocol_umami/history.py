@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from plugins.protocol_umami.mapping import map_event
@@ -34,15 +35,10 @@ class UmamiHistory:
         )
 
     def read_entries(self, file: ImportFile) -> Iterator[ImportEntry]:
-        """Yields an entry for each row of a CSV file, or for each row that a dump copies into any table."""
+        """Returns an entry for each row of a CSV file, or for each row that a dump copies into any table."""
         if _is_dump(file):
-            yield from _read_dump(file)
-            return
-        for row in file.rows():
-            if row.problem is not None:
-                yield ImportEntry(None, row.problem, byte_count=row.byte_count)
-            else:
-                yield _map_row(row.cells, row.byte_count)
+            return _read_dump(file)
+        return file.map_rows(_map_row)
 
 
 def _is_dump(file: ImportFile) -> bool:
@@ -69,7 +65,8 @@ def _read_dump(file: ImportFile) -> Iterator[ImportEntry]:
             if len(cells) != len(columns):
                 yield ImportEntry(None, "wrong_column_count", byte_count=line.byte_count)
                 continue
-            yield _map_row(drop_none(dict(zip(columns, cells, strict=True))), line.byte_count)
+            row = drop_none(dict(zip(columns, cells, strict=True)))
+            yield replace(_map_row(row), byte_count=line.byte_count)
 
 
 def _unescape(cell: str) -> str | None:
@@ -78,7 +75,7 @@ def _unescape(cell: str) -> str | None:
     return _ESCAPED.sub(lambda found: _ESCAPES.get(found[1], found[1]), cell)
 
 
-def _map_row(row: Mapping[str, Any], byte_count: int) -> ImportEntry:
+def _map_row(row: Mapping[str, Any]) -> ImportEntry:
     """Returns the entry of a row. The visitor is Umami's session, which it keeps for a month; the visit is ours."""
     is_page_view = str(row.get("event_type", _PAGE_VIEW)) == _PAGE_VIEW
     payload = {
@@ -101,7 +98,7 @@ def _map_row(row: Mapping[str, Any], byte_count: int) -> ImportEntry:
     }
     visit = {"session_id": row.get("visit_id"), "os": row.get("os")}
     body["context"] = {**body["context"], **drop_none(visit)}
-    return ImportEntry(drop_none(body), byte_count=byte_count)
+    return ImportEntry(drop_none(body))
 
 
 def _url(path: Any, query: Any) -> str | None:

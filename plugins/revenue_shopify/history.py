@@ -38,24 +38,23 @@ class ShopifyHistory:
         )
 
     def read_entries(self, file: ImportFile) -> Iterator[ImportEntry]:
-        """Yields an entry for each row."""
-        for row in file.rows():
-            if row.problem is not None:
-                yield ImportEntry(None, row.problem, byte_count=row.byte_count)
-            elif "Name" in row.cells and "Financial Status" not in row.cells:
-                yield ImportEntry(
-                    None, FURTHER_ITEM, byte_count=row.byte_count, day=row.cells.get("Created at")
-                )
-            else:
-                order = _order_of_csv_row(row.cells) if "Name" in row.cells else row.cells
-                yield _map_order(order, row.byte_count)
+        """Returns an entry for each row."""
+        return file.map_rows(_map_row)
 
 
-def _map_order(order: Mapping[str, Any], byte_count: int) -> ImportEntry:
+def _map_row(row: Mapping[str, Any]) -> ImportEntry:
+    if "Name" not in row:
+        return _map_order(row)
+    if "Financial Status" not in row:
+        return ImportEntry(None, FURTHER_ITEM, day=row.get("Created at"))
+    return _map_order(_order_of_csv_row(row))
+
+
+def _map_order(order: Mapping[str, Any]) -> ImportEntry:
     paid_at = order.get("processed_at") or order.get("created_at")
     day = str(paid_at) if paid_at else None
     if str(order.get("financial_status")) not in PAID_STATUSES:
-        return ImportEntry(None, NOT_PAID, byte_count=byte_count, day=day)
+        return ImportEntry(None, NOT_PAID, day=day)
     refunds = order.get("refunds")
     try:
         messages = [
@@ -66,8 +65,8 @@ def _map_order(order: Mapping[str, Any], byte_count: int) -> ImportEntry:
             ),
         ]
     except ValueError:
-        return ImportEntry(None, "malformed", byte_count=byte_count, day=day)
-    return import_entry_of_message(Shopify(), messages, byte_count)
+        return ImportEntry(None, "malformed", day=day)
+    return import_entry_of_message(Shopify(), messages)
 
 
 def _map(topic: str, message: Mapping[str, Any]) -> MappedMessage:

@@ -44,16 +44,11 @@ class StripeHistory:
         )
 
     def read_entries(self, file: ImportFile) -> Iterator[ImportEntry]:
-        """Yields an entry for each row."""
-        for row in file.rows():
-            if row.problem is not None:
-                yield ImportEntry(None, row.problem, byte_count=row.byte_count)
-                continue
-            about = row.cells if "object" in row.cells else _charge_of_csv_row(row.cells)
-            yield _map_object(about, row.byte_count)
+        """Returns an entry for each row."""
+        return file.map_rows(lambda row: _map_object(row if "object" in row else _charge_of_csv_row(row)))
 
 
-def _map_object(about: _Objects, byte_count: int) -> ImportEntry:
+def _map_object(about: _Objects) -> ImportEntry:
     """Returns the entry of an object of the API: its events, or why it becomes none."""
     day = _day(about.get("created"))
     kind = str(about.get("object"))
@@ -61,18 +56,18 @@ def _map_object(about: _Objects, byte_count: int) -> ImportEntry:
     if kind in {"event", BALANCE_TRANSACTION}:
         messages = (about,)
     elif kind not in _MESSAGES_BY_OBJECT:
-        return ImportEntry(None, OTHER_OBJECT, byte_count=byte_count, day=day)
+        return ImportEntry(None, OTHER_OBJECT, day=day)
     elif not (str(about.get("status")) in _SUCCEEDED or about.get("paid") is True):
-        return ImportEntry(None, NOT_PAID, byte_count=byte_count, day=day)
+        return ImportEntry(None, NOT_PAID, day=day)
     else:
         messages = tuple(_MESSAGES_BY_OBJECT[kind](about))
     try:
         mapped = [message for message in (map_message(m, "") for m in messages) if _has_event(message)]
     except ValueError:
-        return ImportEntry(None, "malformed", byte_count=byte_count, day=day)
+        return ImportEntry(None, "malformed", day=day)
     if not mapped:
-        return ImportEntry(None, NO_EVENT, byte_count=byte_count, day=day)
-    return import_entry_of_message(Stripe(), mapped, byte_count)
+        return ImportEntry(None, NO_EVENT, day=day)
+    return import_entry_of_message(Stripe(), mapped)
 
 
 def _has_event(message: MappedMessage) -> bool:

@@ -162,9 +162,7 @@ def _provider_headers(provider: RevenueProvider) -> dict[str, str]:
     return {PROVIDER_HEADER: provider.id} | ({STOREFRONT_HEADER: "1"} if provider.info.is_storefront else {})
 
 
-def import_entry_of_message(
-    provider: RevenueProvider, messages: Sequence[MappedMessage], byte_count: int
-) -> ImportEntry:
+def import_entry_of_message(provider: RevenueProvider, messages: Sequence[MappedMessage]) -> ImportEntry:
     """Returns the entry of a row of a provider's history; its events are those of the messages, one at least.
 
     Facts of subscriptions are not part of it.
@@ -176,7 +174,6 @@ def import_entry_of_message(
     return ImportEntry(
         bodies[0],
         headers=_provider_headers(provider),
-        byte_count=byte_count,
         further_bodies=tuple(bodies[1:]),
     )
 

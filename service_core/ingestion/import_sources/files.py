@@ -6,12 +6,13 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
 from service_core.ingestion.import_sources.lines import MAX_LINE_BYTES, iterate_lines_and_cut_long_ones
+from service_core.ingestion.import_sources.models import ImportEntry
 from service_core.kernel.errors import StartupError
 
 EMPTY_LINE: Final = "empty line"
@@ -94,6 +95,16 @@ class ImportFile:
             yield from map(_parse_json_line, self.lines())
         else:
             yield from _parse_csv(self.lines())
+
+    def map_rows(self, map_row: Callable[[Mapping[str, Any]], ImportEntry]) -> Iterator[ImportEntry]:
+        """Yields the entry that ``map_row`` makes of the cells of each row; a row that cannot be read is a difference.
+
+        Raises:
+            StartupError: see `rows`.
+        """
+        for row in self.rows():
+            entry = map_row(row.cells) if row.problem is None else ImportEntry(None, row.problem)
+            yield replace(entry, byte_count=row.byte_count)
 
     @contextmanager
     def _open_unpacked(self) -> Iterator[tuple[BufferedIOBase, BufferedIOBase]]:
