@@ -133,3 +133,9 @@ def test_service_with_the_pack_starts_and_accepts_events(site, tmp_path, monkeyp
         )
         with urlopen(catalog) as answer:
             assert {metric["id"] for metric in json.load(answer)["metrics"]} >= set(PACK)
+
+
+def test_installed_package_has_the_page_with_its_template_and_style_sheet(site):
+    installed = site / "metric_pack_video"
+    assert (installed / "templates" / "video.html").is_file()
+    assert (installed / "static" / "video.css").is_file()

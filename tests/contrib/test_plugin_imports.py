@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-SOURCES = sorted((Path(__file__).parents[2] / "contrib").rglob("*.py"))
+CONTRIB = Path(__file__).parents[2] / "contrib"
+SOURCES = sorted(path for path in CONTRIB.rglob("*.py") if not path.name.startswith("test_"))
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: f"{path.parent.name}.{path.stem}")

@@ -1,9 +1,10 @@
-"""Metrics of a video player, from the events ``video_play`` and ``video_complete``."""
+"""Metrics and a page of a video player, from the events ``video_play`` and ``video_complete``."""
 
 from collections.abc import Iterable
 
 from metric_pack_video.metrics import VIDEO_DIMENSION, VIDEO_METRICS
-from service_core.plugin import Dimension, Metric, PluginData, PluginInfo, hook
+from metric_pack_video.page import VIDEO_PAGE
+from service_core.plugin import Dimension, Metric, PluginData, PluginInfo, WebPage, hook
 
 
 @hook
@@ -22,3 +23,9 @@ def metrics() -> Iterable[Metric]:
 def dimensions() -> Iterable[Dimension]:
     """Returns the dimension of the video."""
     return (VIDEO_DIMENSION,)
+
+
+@hook
+def pages() -> Iterable[WebPage]:
+    """Returns the page of the videos."""
+    return (VIDEO_PAGE,)

@@ -1,28 +1,19 @@
-"""A revenue provider from outside: installed with pip, held to the kit every provider is held to."""
+"""Whop passes the kit of revenue providers."""
 
 import base64
 import hashlib
 import hmac
-import importlib
 
 import pytest
+import revenue_whop
+from revenue_whop.mapping import map_message
+from revenue_whop.provider import Whop
 
-from service_core.extensions.registry import collect_plugins_into_registry
+from service_core.testing.plugin import PluginConformance
 from service_core.testing.revenue_provider import ProviderHarness, RevenueProviderConformance, Sample
 
 SECRET = "ws_planted_secret"
 USER = {"id": "user_1", "username": "ann", "email": "ann@example.com"}
-
-
-@pytest.fixture(scope="module")
-def site(install):
-    return install("revenue_whop")
-
-
-@pytest.fixture
-def whop(site, monkeypatch):
-    monkeypatch.syspath_prepend(str(site))
-    return collect_plugins_into_registry().revenue_providers["whop"]
 
 
 def whop_message(kind, **data):
@@ -63,9 +54,9 @@ class TestWhop(RevenueProviderConformance):
     """The kit."""
 
     @pytest.fixture
-    def harness(self, whop):
+    def harness(self):
         return ProviderHarness(
-            whop,
+            Whop(),
             {"webhook_secret": SECRET},
             sign_delivery,
             samples=(
@@ -78,8 +69,15 @@ class TestWhop(RevenueProviderConformance):
         )
 
 
-def test_payment_becomes_an_order_without_tax_with_its_visitor_id(whop):
-    result = importlib.import_module("revenue_whop.mapping").map_message(PAYMENT)
+class TestPlugin(PluginConformance):
+    @pytest.fixture
+    def plugin(self):
+        return revenue_whop
+
+
+def test_payment_becomes_an_order_without_tax_with_its_visitor_id():
+    """The revenue is the total less its tax; a promo code makes the discount unknown."""
+    result = map_message(PAYMENT)
     assert result.properties == {
         "order_id": "id_1",
         "currency": "EUR",
@@ -91,8 +89,7 @@ def test_payment_becomes_an_order_without_tax_with_its_visitor_id(whop):
     }
     full_price = {**PAYMENT, "data": {**PAYMENT["data"], "promo_code": None}}
     promoted = {**PAYMENT, "data": {**PAYMENT["data"], "promo_code": {"id": "promo_1"}}}
-    read = importlib.import_module("revenue_whop.mapping").map_message
-    assert read(full_price).properties["discount"] == "0"
-    assert "discount" not in read(promoted).properties
+    assert map_message(full_price).properties["discount"] == "0"
+    assert "discount" not in map_message(promoted).properties
     assert result.identity == {"visitor_id": "visitor-7", "email": "ann@example.com"}
     assert result.external_ids == {"whop": "user_1"}
