@@ -24,11 +24,13 @@ import pytest
 from service_core.commerce.ads.models import AdAccount, AdEntity, AdLevel, SpendRow
 from service_core.commerce.ads.ports import AdPlatform
 from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
+from service_core.testing.socket_calls import SocketCalls, record_socket_calls
 
 FIGURES: Final = ("spend", "impressions", "clicks", "reach", "conversions", "conversion_value")
 EUR_ACCOUNT: Final = AdAccount("act_1", "Main", "EUR", "Europe/Berlin")
 JPY_ACCOUNT: Final = AdAccount("act_2", "Japan", "JPY", "Asia/Tokyo")
-FIRST, SECOND, THIRD = date(2026, 7, 1), date(2026, 7, 2), date(2026, 7, 3)
+FIRST, SECOND, THIRD = date(2026, 10, 24), date(2026, 10, 25), date(2026, 10, 26)
+"""In Berlin the second day has 25 hours."""
 RETRY_SECONDS: Final = 77
 
 
@@ -48,13 +50,20 @@ class ServerFailure(StrEnum):
     """Answers with status 200 and something that is not JSON."""
     CUT = "cut"
     """Closes the connection instead of answering."""
+    HALF = "half"
+    """Closes the connection in the middle of an answer."""
+    SLOW = "slow"
+    """Sends the right answer, in small pieces with pauses."""
     REFUSED = "refused"
     """Refuses the credentials, in a message that repeats one of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PlatformData:
-    """The accounts of a platform, and the rows that reading them gives."""
+    """The accounts of a platform, and the rows that reading them gives.
+
+    A server looks the rows up for each request: the kit restates them while it runs.
+    """
 
     accounts: tuple[AdAccount, ...]
     rows: tuple[SpendRow, ...]
@@ -196,13 +205,68 @@ class AdPlatformConformance:
                 harness, platform_data.expected_rows(account.id, level, FIRST, THIRD)
             )
 
+    async def test_restated_days_return_the_restated_figures_alone(
+        self, harness: PlatformHarness, platform_data: PlatformData
+    ) -> None:
+        """A day whose figures the platform corrects is read with its new figures once, without the earlier ones."""
+        account = platform_data.accounts[0]
+        for spend in (1_300, 900):
+            platform_data.rows = tuple(
+                replace(row, spend=spend) if row.spend == platform_data.rows[0].spend else row
+                for row in platform_data.rows
+            )
+            found = await harness.platform.fetch_daily_spend(
+                account, AdLevel.CAMPAIGN, FIRST, SECOND, harness.secrets
+            )
+            assert _sorted_rows(
+                map(self._without_platform_specific_values, found)
+            ) == self._sorted_comparable_rows(
+                harness, platform_data.expected_rows(account.id, AdLevel.CAMPAIGN, FIRST, SECOND)
+            )
+
+    async def test_calls_do_not_block_the_event_loop(
+        self, harness: PlatformHarness, platform_data: PlatformData
+    ) -> None:
+        """No call waits for a server, or sleeps, in the thread of the event loop."""
+        with record_socket_calls() as calls:
+            await harness.platform.list_accessible_accounts(harness.secrets)
+            await harness.platform.fetch_daily_spend(
+                platform_data.accounts[0], AdLevel.AD, FIRST, SECOND, harness.secrets
+            )
+        assert calls.blocking == []
+
+    async def test_slow_answer_is_read_to_its_end(
+        self, harness: PlatformHarness, platform_data: PlatformData
+    ) -> None:
+        """An answer that comes in small pieces gives every row."""
+        harness.fail_with(ServerFailure.SLOW)
+        account = platform_data.accounts[0]
+        found = await harness.platform.fetch_daily_spend(account, AdLevel.AD, FIRST, THIRD, harness.secrets)
+        assert len(found) == len(platform_data.expected_rows(account.id, AdLevel.AD, FIRST, THIRD))
+
+    @pytest.mark.parametrize("failure", [ServerFailure.BUSY, ServerFailure.BROKEN])
+    async def test_failed_request_is_not_sent_again(
+        self, harness: PlatformHarness, platform_data: PlatformData, failure: ServerFailure
+    ) -> None:
+        """A platform leaves retries to Touchpoint, which knows the limits: no request is repeated within a call."""
+        harness.fail_with(failure)
+        with record_socket_calls() as calls:
+            await self._errors_of_accounts_and_spend(harness, platform_data, PlatformUnavailable, calls)
+
     @pytest.mark.parametrize(
-        "failure", [ServerFailure.BUSY, ServerFailure.BROKEN, ServerFailure.GARBAGE, ServerFailure.CUT]
+        "failure",
+        [
+            ServerFailure.BUSY,
+            ServerFailure.BROKEN,
+            ServerFailure.GARBAGE,
+            ServerFailure.CUT,
+            ServerFailure.HALF,
+        ],
     )
     async def test_failing_server_raises_platform_unavailable_without_credentials(
         self, harness: PlatformHarness, platform_data: PlatformData, failure: ServerFailure
     ) -> None:
-        """Rate limits, status 500, garbage and cut connections raise `PlatformUnavailable` whose text has no credential."""
+        """Rate limits, status 500, garbage, cut connections and half answers raise `PlatformUnavailable` whose text has no credential."""
         harness.fail_with(failure)
         for error in await self._errors_of_accounts_and_spend(harness, platform_data, PlatformUnavailable):
             assert str(error)
@@ -213,7 +277,7 @@ class AdPlatformConformance:
     async def test_rejected_credentials_raise_credentials_rejected_with_a_message(
         self, harness: PlatformHarness, platform_data: PlatformData
     ) -> None:
-        """Refused credentials raise `CredentialsRejected` with a text from both calls."""
+        """Refused credentials raise `CredentialsRejected` with a text from both calls; Touchpoint removes credentials from it."""
         harness.fail_with(ServerFailure.REFUSED)
         for error in await self._errors_of_accounts_and_spend(harness, platform_data, CredentialsRejected):
             assert str(error)
@@ -232,15 +296,23 @@ class AdPlatformConformance:
                 )
 
     async def _errors_of_accounts_and_spend(
-        self, harness: PlatformHarness, platform_data: PlatformData, expected_type: type[Exception]
+        self,
+        harness: PlatformHarness,
+        platform_data: PlatformData,
+        expected_type: type[Exception],
+        calls: SocketCalls | None = None,
     ) -> list[Any]:
-        """Returns the errors that both methods raise; asserts that both raise the expected type."""
+        """Returns the errors that both methods raise; asserts that both raise the expected type, and repeat no request."""
+        calls = calls or SocketCalls()
         with pytest.raises(expected_type) as accounts_error:
             await harness.platform.list_accessible_accounts(harness.secrets)
+        calls.assert_no_request_is_repeated()
+        calls.requests.clear()
         with pytest.raises(expected_type) as spend_error:
             await harness.platform.fetch_daily_spend(
                 platform_data.accounts[0], AdLevel.AD, FIRST, THIRD, harness.secrets
             )
+        calls.assert_no_request_is_repeated()
         return [accounts_error.value, spend_error.value]
 
     def _sorted_comparable_rows(self, harness: PlatformHarness, rows: list[SpendRow]) -> list[SpendRow]:

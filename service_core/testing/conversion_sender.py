@@ -40,6 +40,7 @@ from service_core.delivery.postbacks.models import (
 )
 from service_core.delivery.postbacks.ports import BatchRejected, ConversionSender
 from service_core.testing.ad_platform import RETRY_SECONDS, ServerFailure
+from service_core.testing.socket_calls import record_socket_calls
 
 REJECTED_ORDER_ID: Final = "order_poison"
 """The order id of a conversion that the server always rejects."""
@@ -233,19 +234,42 @@ class ConversionSenderConformance:
         _assert_no_secrets_or_personal_data(rejected.code, harness)
 
     @pytest.mark.parametrize(
-        "failure", [ServerFailure.BUSY, ServerFailure.BROKEN, ServerFailure.GARBAGE, ServerFailure.CUT]
+        "failure",
+        [
+            ServerFailure.BUSY,
+            ServerFailure.BROKEN,
+            ServerFailure.GARBAGE,
+            ServerFailure.CUT,
+            ServerFailure.HALF,
+        ],
     )
     async def test_failing_server_raises_platform_unavailable_and_accepts_nothing(
         self, harness: SenderHarness, failure: ServerFailure
     ) -> None:
-        """Rate limits, status 500, garbage and cut connections raise `PlatformUnavailable` without secrets or personal data."""
+        """Rate limits, status 500, garbage, cut and half answers raise `PlatformUnavailable` without secrets or personal data."""
         harness.fail_with(failure)
         with pytest.raises(PlatformUnavailable) as raised:
             await harness.send("a", "b")
-        assert harness.received.accepted == []
+        assert failure is ServerFailure.HALF or harness.received.accepted == []
         _assert_no_secrets_or_personal_data(str(raised.value), harness)
         if failure is ServerFailure.BUSY:
             assert raised.value.retry_after in {None, RETRY_SECONDS}
+
+    async def test_calls_do_not_block_the_event_loop(self, harness: SenderHarness) -> None:
+        """No call waits for the server, or sleeps, in the thread of the event loop."""
+        with record_socket_calls() as calls:
+            await harness.send("a", "b")
+        assert calls.blocking == []
+
+    @pytest.mark.parametrize("failure", [ServerFailure.BUSY, ServerFailure.BROKEN])
+    async def test_failed_request_is_not_sent_again(
+        self, harness: SenderHarness, failure: ServerFailure
+    ) -> None:
+        """A sender leaves retries to the outbox: no request is repeated within a call."""
+        harness.fail_with(failure)
+        with record_socket_calls() as calls, pytest.raises(PlatformUnavailable):
+            await harness.send("a")
+        calls.assert_no_request_is_repeated()
 
     async def test_rejected_credentials_raise_credentials_rejected_without_secrets(
         self, harness: SenderHarness

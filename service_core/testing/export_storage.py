@@ -8,12 +8,13 @@ Override the fixture ``storage`` and inherit the tests; pytest needs ``asyncio_m
             return open_my_storage()
 """
 
+from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
 import pytest
 
-from service_core.delivery.exports.ports import ExportStorage
+from service_core.delivery.exports.ports import ExportStorage, ExportStorageUnavailable
 
 NAME: Final = "export-1.csv"
 CONTENT: Final = b"day,visitors\n2026-07-01,7\n" * 50_000
@@ -61,6 +62,14 @@ class ExportStorageConformance:
         for _ in range(2):
             await storage.delete(NAME)
             assert await storage.read(NAME) is None
+
+    @pytest.mark.parametrize("name", ["../export-1.csv", "a/b.csv", "/export-1.csv", "..", ""])
+    async def test_name_outside_the_storage_is_refused(self, storage: ExportStorage, name: str) -> None:
+        """A name with a folder in it is neither written nor read as a file elsewhere."""
+        with suppress(ValueError, OSError, ExportStorageUnavailable):
+            async with storage.open_for_write(name, "visitors.csv") as file:
+                file.write(CONTENT)
+            pytest.fail(f"{name!r} was written")
 
     async def test_signed_url_is_https_or_none(self, storage: ExportStorage) -> None:
         """A download URL, where the storage has one, needs no other credential."""

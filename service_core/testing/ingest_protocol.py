@@ -196,9 +196,10 @@ class IngestProtocolConformance:
     @pytest.fixture
     def harness(self) -> ProtocolHarness:
         """The protocol under test and its recorded requests."""
-        raise NotImplementedError
+        raise pytest.UsageError("override the fixture `harness` with the protocol under test")
 
     def test_routes_can_be_served(self, harness: ProtocolHarness) -> None:
+        """The routes are free, and id, label and homepage are given."""
         info = harness.protocol.info
         assert set(ProtocolRoutes.index_by_unique_path([harness.protocol]).protocols) == {info.id}
         assert info.routes
@@ -208,6 +209,7 @@ class IngestProtocolConformance:
 
     @pytest.mark.parametrize("key", [WRITE_KEY, PUBLIC_ID, SITE_ID])
     async def test_recorded_requests_are_taken(self, harness: ProtocolHarness, key: str) -> None:
+        """Each recorded request is taken with each kind of key, with as many events as it has."""
         for name, sample in harness.samples.items():
             if key != WRITE_KEY and not sample.takes_public_id:
                 continue
@@ -222,6 +224,7 @@ class IngestProtocolConformance:
     async def test_repeated_request_is_taken_and_repeats_no_event_with_an_id(
         self, harness: ProtocolHarness
     ) -> None:
+        """A request that is sent again succeeds and stores no event with an id twice."""
         for name, sample in harness.samples.items():
             client = ProtocolClient(harness.protocol)
             await client.send(sample.build(WRITE_KEY))
@@ -231,6 +234,7 @@ class IngestProtocolConformance:
             assert len(client.queue.offered) == 2 * sample.event_count - with_id, name
 
     async def test_unknown_key_stores_nothing(self, harness: ProtocolHarness) -> None:
+        """A key that nobody has stores nothing and is no server error."""
         for name, sample in harness.samples.items():
             client = ProtocolClient(harness.protocol)
             response = await client.send(sample.build(UNKNOWN_KEY))
@@ -240,12 +244,14 @@ class IngestProtocolConformance:
     async def test_page_of_another_origin_stores_nothing_without_a_write_key(
         self, harness: ProtocolHarness
     ) -> None:
+        """A page of another site stores nothing under a public id."""
         for name, sample in harness.samples.items():
             client = ProtocolClient(harness.protocol)
             await client.send(sample.build(PUBLIC_ID), origin="https://attacker.example")
             assert client.queue.offered == [], name
 
     async def test_refused_requests_are_counted_and_no_server_error(self, harness: ProtocolHarness) -> None:
+        """Requests that are too large, packed in an unknown way or over the limit are counted as such."""
         for sample in harness.samples.values():
             for refusal in (RequestRefusal.TOO_LARGE, RequestRefusal.UNSUPPORTED_ENCODING):
                 client = ProtocolClient(harness.protocol)
@@ -260,6 +266,7 @@ class IngestProtocolConformance:
     async def test_full_queue_is_a_server_error_so_that_clients_send_again(
         self, harness: ProtocolHarness
     ) -> None:
+        """When events cannot be stored the client gets a server error and sends again."""
         for sample in harness.samples.values():
             client = ProtocolClient(harness.protocol)
             client.queue.is_failing = True
@@ -269,6 +276,7 @@ class IngestProtocolConformance:
                 assert client.queue.rejected == [(RejectionReason.ENQUEUE_FAILED, sample.event_count)]
 
     async def test_garbage_is_refused_without_a_server_error(self, harness: ProtocolHarness) -> None:
+        """No garbage is a server error, and none of it is stored."""
         for route in harness.protocol.info.routes:
             for method in route.methods:
                 for body in _GARBAGE:
@@ -280,9 +288,10 @@ class IngestProtocolConformance:
                     assert client.queue.offered == []
 
     async def test_damaged_requests_are_no_server_error(self, harness: ProtocolHarness) -> None:
+        """No recorded request with its body cut, a value replaced, or garbage in it, is a server error."""
         for name, sample in harness.samples.items():
             recorded = sample.build(WRITE_KEY)
-            for body in _damage(recorded.body):
+            for body in (*_GARBAGE, *_damage(recorded.body)):
                 response = await ProtocolClient(harness.protocol).send(replace(recorded, body=body))
                 assert response.status < _SERVER_ERROR, (name, body)
 

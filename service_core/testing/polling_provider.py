@@ -25,6 +25,7 @@ from service_core.commerce.providers.models import PolledMessage, WebhookDeliver
 from service_core.commerce.providers.ports import PollableProvider, PollRequest
 from service_core.testing.ad_platform import RETRY_SECONDS, ServerFailure
 from service_core.testing.ingestion_stubs import NOON
+from service_core.testing.socket_calls import record_socket_calls
 
 _MESSAGE_COUNT: Final = 5
 
@@ -101,6 +102,13 @@ class PollingProviderConformance:
             harness.sorted_mapped_message_ids(await harness.poll_all_messages(known_ids=ids[:2]))
         ) >= set(ids[2:])
 
+    async def test_polling_does_not_block_the_event_loop(self, harness: PollHarness) -> None:
+        """No call waits for the server, or sleeps, in the thread of the event loop."""
+        harness.add_message()
+        with record_socket_calls() as calls:
+            await harness.poll_all_messages()
+        assert calls.blocking == []
+
     async def test_rejected_credentials_raise_credentials_rejected_with_a_message(
         self, harness: PollHarness
     ) -> None:
@@ -119,11 +127,13 @@ class PollingProviderConformance:
             await harness.poll_all_messages()
         assert raised.value.retry_after == RETRY_SECONDS
 
-    @pytest.mark.parametrize("failure", [ServerFailure.GARBAGE, ServerFailure.BROKEN, ServerFailure.CUT])
+    @pytest.mark.parametrize(
+        "failure", [ServerFailure.GARBAGE, ServerFailure.BROKEN, ServerFailure.CUT, ServerFailure.HALF]
+    )
     async def test_unreadable_answer_raises_platform_unavailable_and_a_later_poll_works(
         self, harness: PollHarness, failure: ServerFailure
     ) -> None:
-        """Garbage, status 500 and a cut connection raise `PlatformUnavailable`.
+        """Garbage, status 500, a cut connection and half an answer raise `PlatformUnavailable`.
 
         The next poll returns the message.
         """

@@ -59,12 +59,12 @@ class RateSourceConformance:
 
     async def test_fetch_rates_keeps_the_published_decimals(self, source: RateSource) -> None:
         """Rates have exactly the published digits."""
-        told = {
+        fetched = {
             (rate.day, rate.currency): str(rate.per_euro)
             for rate in await source.fetch_rates_not_stored_yet(None)
         }
-        assert told[PUBLISHED_RATES[0].day, "USD"] == "1.0811"
-        assert told[PUBLISHED_RATES[0].day, "JPY"] == "170.98"
+        assert fetched[PUBLISHED_RATES[0].day, "USD"] == "1.0811"
+        assert fetched[PUBLISHED_RATES[0].day, "JPY"] == "170.98"
 
     async def test_fetch_rates_raises_rate_source_unavailable_with_a_sentence(
         self, unavailable_source: RateSource

@@ -11,7 +11,10 @@ Override the fixture ``harness`` with the provider, its signature and sample mes
 """
 
 import json
+import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -31,6 +34,7 @@ from service_core.commerce.providers.ports import RevenueProvider
 from service_core.commerce.providers.signatures import TOLERANCE_SECONDS
 from service_core.ingestion.amounts import CHARGE_COMPONENTS
 from service_core.ingestion.enrichment import Enricher
+from service_core.ingestion.event_names import PURCHASE_EVENTS, REFUND_EVENTS
 from service_core.ingestion.models import Event, QueuedEvent
 from service_core.ingestion.traffic_classification import TrafficClassifier
 from service_core.ingestion.validation import ValidatedEvent, validate_name_and_identity
@@ -96,6 +100,7 @@ class ProviderHarness:
         samples: at least one message of each kind that the provider maps, all different.
         unknown: a genuine message of a kind that the provider does not map.
         signs_body, signs_time: whether the signature covers them; a fixed password covers neither.
+        signs_with_public_key: whether the signature is checked with a key that anybody may know.
     """
 
     provider: RevenueProvider
@@ -105,6 +110,7 @@ class ProviderHarness:
     unknown: Sample
     signs_body: bool = True
     signs_time: bool = True
+    signs_with_public_key: bool = False
 
     def make_delivery(
         self, sample: Sample, *, signed_at: datetime = NOON, body: bytes | None = None
@@ -199,6 +205,15 @@ class RevenueProviderConformance:
             delivery = harness.make_delivery(harness.samples[0], signed_at=NOON + offset)
             assert harness.provider.verify_signature(delivery, harness.secrets) is is_valid, offset
 
+    def test_verify_signature_compares_in_constant_time(self, harness: ProviderHarness) -> None:
+        """A signature made with a secret is compared by `hmac.compare_digest`, whose duration tells nothing about it."""
+        if harness.signs_with_public_key:
+            pytest.skip("the key is not secret")
+        delivery = harness.make_delivery(harness.samples[0])
+        with _record_builtin_calls() as called:
+            harness.provider.verify_signature(delivery, harness.secrets)
+        assert any("compare_digest" in name for name in called)
+
     def test_samples_map_to_their_event_test_mark_and_exact_amounts(self, harness: ProviderHarness) -> None:
         """Each sample maps to its event name and test mark, amounts are exact texts, subscription reports have ids and UTC times."""
         for sample in harness.samples:
@@ -213,6 +228,41 @@ class RevenueProviderConformance:
                 assert (report.message_id, report.test) == (mapped.message_id, mapped.test)
                 assert report.subscription_id
                 assert report.at.tzinfo is UTC
+
+    def test_event_names_are_in_snake_case(self, harness: ProviderHarness) -> None:
+        """Names of events are lower-case words joined by underscores, as Touchpoint names its own."""
+        for sample in harness.samples:
+            name = harness.map_sample(sample).event_name
+            assert name is None or re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name), name
+
+    def test_money_given_back_is_negative_and_money_paid_is_not(self, harness: ProviderHarness) -> None:
+        """An event of `REFUND_EVENTS` has no positive revenue, and a purchase no negative one."""
+        for sample in harness.samples:
+            mapped = harness.map_sample(sample)
+            revenue = Decimal(mapped.properties.get("revenue", 0))
+            assert mapped.event_name not in REFUND_EVENTS or revenue <= 0, sample.body
+            assert mapped.event_name not in PURCHASE_EVENTS or revenue >= 0, sample.body
+
+    def test_money_given_back_names_its_order_or_payment(self, harness: ProviderHarness) -> None:
+        """A negative revenue has an `order_id` or `payment_id`, without which no charge is reduced by it."""
+        for sample in harness.samples:
+            properties = harness.map_sample(sample).properties
+            if Decimal(properties.get("revenue", 0)) < 0:
+                assert properties.get("order_id") or properties.get("payment_id"), sample.body
+
+    def test_minor_units_follow_the_currency(self, harness: ProviderHarness) -> None:
+        """A message that gives minor units gives whole yen in a currency without decimals."""
+        for sample in harness.samples:
+            mapped = harness.map_sample(sample)
+            currency, revenue = mapped.properties.get("currency"), sample.revenue
+            if not revenue or abs(revenue) not in _values_of_type(sample.body, int):
+                continue
+            in_yen = json.loads(
+                re.sub(rf'"{currency}"', '"JPY"', json.dumps(sample.body), flags=re.IGNORECASE)
+            )
+            with suppress(ValueError):
+                mapped = harness.map_sample(sample, in_yen)
+                assert Decimal(mapped.properties["revenue"]) == revenue, sample.body
 
     def test_samples_become_event_rows_with_source_revenue_and_no_visit_columns(
         self, harness: ProviderHarness
@@ -249,17 +299,21 @@ class RevenueProviderConformance:
         assert mapped.message_id
 
     def test_malformed_values_are_mapped_or_raise_value_error(self, harness: ProviderHarness) -> None:
-        """With any value of a message missing or wrong, it maps to a valid event or raises `ValueError`, nothing else."""
+        """With any value missing or wrong, a message maps to a valid event or raises `ValueError` without its e-mail addresses, nothing else."""
         for sample in (*harness.samples, harness.unknown):
             for message in _variants_with_one_value_wrong_or_missing(sample.body):
                 try:
                     mapped = harness.map_sample(sample, message)
-                except ValueError:
+                except ValueError as problem:
+                    reason = str(problem)
+                    emails = [text for text in _values_of_type(message, str) if "@" in text]
+                else:
+                    arrival = to_received_event(
+                        WORKSPACE_ID, harness.provider, harness.make_delivery(sample), mapped
+                    )
+                    assert validate_name_and_identity(json.loads(arrival.body)), message
                     continue
-                arrival = to_received_event(
-                    WORKSPACE_ID, harness.provider, harness.make_delivery(sample), mapped
-                )
-                assert validate_name_and_identity(json.loads(arrival.body)), message
+                assert not any(email in reason for email in emails), "operators read the text of an error"
 
     def test_body_that_is_no_json_object_is_kept_unchanged_as_unmapped(
         self, harness: ProviderHarness
@@ -280,6 +334,20 @@ def _alter_middle_character(text: str) -> str:
     """Returns the text with its middle character replaced."""
     middle = len(text) // 2
     return text[:middle] + ("1" if text[middle] != "1" else "2") + text[middle + 1 :]
+
+
+@contextmanager
+def _record_builtin_calls() -> Iterator[list[str]]:
+    """Records the names of the functions of C modules that this thread calls."""
+    names: list[str] = []
+    before = sys.getprofile()
+    sys.setprofile(
+        lambda _frame, event, function: names.append(function.__name__) if event == "c_call" else None
+    )
+    try:
+        yield names
+    finally:
+        sys.setprofile(before)
 
 
 def _assert_decimal_text_amounts_with_currency(properties: Mapping[str, Any]) -> None:
@@ -319,3 +387,14 @@ def _value_paths(value: Any, parent_path: tuple[Any, ...] = ()) -> Iterable[tupl
         yield (*parent_path, key)
         if isinstance(value[key], dict | list):
             yield from _value_paths(value[key], (*parent_path, key))
+
+
+def _values_of_type(message: Mapping[str, Any], kind: type) -> list[Any]:
+    """Returns the values of exactly this type, wherever they stand in a JSON document."""
+    found = []
+    for path in _value_paths(message):
+        value: Any = message
+        for key in path:
+            value = value[key]
+        found += [value] if type(value) is kind else []
+    return found

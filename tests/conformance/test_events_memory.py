@@ -7,6 +7,8 @@ from service_core.testing.event_store import EventStoreConformance
 
 
 class TestEventsMemory(EventStoreConformance):
+    keeps_events = False
+
     @pytest.fixture
     def store(self):
         return MemoryEventStore()

@@ -9,6 +9,17 @@ Override the fixture ``store`` with the adapter and inherit the tests; pytest ne
             await store.start()
             yield store
             await store.aclose()
+
+        @pytest.fixture
+        def open_store(self, tmp_path):
+            @asynccontextmanager
+            async def opened():
+                store = open_my_store(tmp_path)
+                await store.start()
+                yield store
+                await store.aclose()
+
+            return opened
 """
 
 from service_core.testing.event_store.append_events import AppendEvents
@@ -16,7 +27,9 @@ from service_core.testing.event_store.attribution import Attribution
 from service_core.testing.event_store.breakdown_values import BreakdownValues
 from service_core.testing.event_store.currencies import CurrencyConversion
 from service_core.testing.event_store.differential import ReferenceComparison
+from service_core.testing.event_store.durability import Durability, OpenStore
 from service_core.testing.event_store.email_matches import EmailMatches
+from service_core.testing.event_store.event_history import EventHistoryKit
 from service_core.testing.event_store.event_reads import EventReads
 from service_core.testing.event_store.experiments import Experiments
 from service_core.testing.event_store.funnels_and_cohorts import FunnelsAndCohorts
@@ -42,15 +55,17 @@ from service_core.testing.event_store.superseded_events import SupersededEvents
 from service_core.testing.event_store.touch_paths import TouchPaths
 from service_core.testing.event_store.visits import Visits
 
-__all__ = ("EventStoreConformance", "Store")
+__all__ = ("EventStoreConformance", "OpenStore", "Store")
 
 
 class EventStoreConformance(
     AppendEvents,
+    Durability,
     SupersededEvents,
     ImportedEvents,
     PersonalData,
     Reenrichment,
+    EventHistoryKit,
     SessionsAndPayments,
     Visits,
     PaidAmounts,
@@ -76,4 +91,4 @@ class EventStoreConformance(
     Invariants,
     ReferenceComparison,
 ):
-    """All tests of the kit; override the fixture ``store``."""
+    """All tests of the kit; override the fixtures ``store`` and ``open_store``."""

@@ -38,7 +38,7 @@ _NOT_IMPORTED = Predicate(property_label_column(IMPORT_PROPERTY), FilterOperator
 def _add_sent_and_imported(builder: EventBuilder, import_id: UUID) -> None:
     """Adds the events of two visitors that were sent, and of two that imports brought in, with a purchase each."""
     imported = {"event_data": {IMPORT_PROPERTY: str(import_id), "plan": "pro"}}
-    others = {"event_data": {IMPORT_PROPERTY: str(UUID(int=7))}}
+    others = {"event_data": {IMPORT_PROPERTY: str(UUID(int=7)), "note": {IMPORT_PROPERTY: str(import_id)}}}
     builder.add_event("page_view", at="2026-03-02", visitor="A1", session="s1")
     builder.add_event("purchase", at="2026-03-03", visitor="A1", strong_id="U1", session="s1", revenue=500)
     builder.add_event("page_view", at="2026-03-04", visitor="A2", session="s2")
@@ -81,3 +81,19 @@ class ImportedEvents(EventStoreKit):
         )
         assert await store.find_person_of_any_id(builder.workspace_id, "U2") is None
         assert await measure_value_or_row(store, other.query_scope(_SPAN), EVENTS) == 6
+
+    async def test_events_are_found_by_id_whenever_they_were_received(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Each stored event with one of the ids is found with number, time and source; other workspaces have none."""
+        builder.add_event("page_view", at="2026-01-02", visitor="A1", event_id="e1")
+        builder.add_event("page_view", at="2026-03-02", visitor="A1", event_id="e1", source="api")
+        builder.add_event("page_view", at="2026-03-03", visitor="A1", event_id="e'2")
+        builder.add_event("page_view", at="2026-03-03", visitor="A1", event_id="e3")
+        await store.append(builder.events)
+        found = await store.find_events_by_id(builder.workspace_id, {"e1", "e'2", "missing"})
+        assert sorted(found, key=lambda key: key.seq) == [
+            (e.event_id, e.seq, e.timestamp, e.source) for e in builder.events[:3]
+        ]
+        assert list(await store.find_events_by_id(EventBuilder().workspace_id, {"e1"})) == []
+        assert list(await store.find_events_by_id(builder.workspace_id, set())) == []

@@ -21,6 +21,7 @@ from service_core.analytics.ports import (
     QueryScope,
     TouchPathReader,
 )
+from service_core.ingestion.event_history import EventHistory
 from service_core.ingestion.ports import (
     EventStore,
     ImportedEventStore,
@@ -49,6 +50,7 @@ class Store(
     ImportedEventStore,
     ReenrichableStore,
     SupersededEventStore,
+    EventHistory,
     Protocol,
 ):
     """Combines all ports of an event store."""

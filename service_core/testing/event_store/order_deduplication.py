@@ -16,6 +16,7 @@ from service_core.analytics.measures import (
     sum_column,
     touch_column,
 )
+from service_core.analytics.people.ports import PeoplePageQuery
 from service_core.analytics.ports import CreditRule, Weighting
 from service_core.testing.event_builder import EventBuilder, campaign_columns, whole_utc_days
 from service_core.testing.event_store.kit import (
@@ -129,6 +130,43 @@ class OrderDeduplication(EventStoreKit):
         early = builder.query_scope(whole_utc_days("2026-03-10", "2026-03-13"))
         assert await measure_value_or_row(store, early, CHARGES, CONVERTED) == (0, 0)
         assert await measure_value_or_row(store, early, CREDITED, CREDITED_MONEY, credit=LAST) == (0, 0)
+
+    @pytest.mark.parametrize("refunded_by", [(), ("shop",), ("shop", "till")])
+    async def test_charges_that_only_a_tracked_event_joins_count_once(
+        self, store: Store, builder: EventBuilder, refunded_by: tuple[str, ...]
+    ) -> None:
+        """A shop knows the order, a payment provider the payment, and only the page names both: one charge, one refund."""
+        ids = {"shop": {"order_id": "O1"}, "till": {"payment_id": "P1"}}
+        builder.add_event("page_view", at="2026-03-02", visitor="A1", **campaign_columns("google", "cpc"))
+        builder.add_event(
+            "order_paid", at="2026-03-03", visitor="S1", source="shop", revenue=95, **ids["shop"]
+        )
+        builder.add_event(
+            "purchase", at="2026-03-03", visitor="T1", source="till", revenue=100, **ids["till"]
+        )
+        builder.add_event(
+            "purchase",
+            at="2026-03-03",
+            visitor="A1",
+            source="browser",
+            revenue=99,
+            order_id="O1",
+            payment_id="P1",
+        )
+        builder.add_event(
+            "purchase", at="2026-03-04", visitor="T1", source="till", revenue=7, payment_id="P2"
+        )
+        for source in refunded_by:
+            builder.add_event(
+                "refund", at="2026-03-25", visitor="R", source=source, revenue=-95, **ids[source]
+            )
+        await store.append(builder.events)
+        scope = builder.query_scope(MARCH)
+        values = await measure_value_or_row(store, scope, CHARGES, REVENUE, REFUNDS, CONVERTED)
+        assert values == (2, 102, 95 if refunded_by else 0, 2)
+        assert await measure_by_columns(store, scope, REVENUE, "provider") == {"shop": 95, "till": 7}
+        people, _ = await store.list_people_and_total(PeoplePageQuery(scope, 9, 0, "events"))
+        assert sum(person.revenue for person in people) == 102
 
     async def test_payments_of_two_providers_for_one_order_count_once(
         self, store: Store, builder: EventBuilder

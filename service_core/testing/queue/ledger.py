@@ -52,6 +52,23 @@ class LedgerCounts(IngestQueueKit):
         assert row.ignored_by_reason == {"id_cut": 1, "money_ignored": 2}
         assert (row.stored, row.rejected_by_reason, row.is_balanced) == (3, {}, True)
 
+    async def test_dropped_events_are_counted_as_rejected_by_reason_once(
+        self, queue: IngestQueue, client: WriteKeyClient
+    ) -> None:
+        """Dropped events leave the queue and are counted as rejected with their reason, once; the row balances."""
+        for number in range(3):
+            await queue.offer(client.make_received_event(f"e{number}"))
+        first, *others = await queue.take(10)
+        for _ in range(2):
+            await queue.acknowledge(
+                [make_stored_event(first)], [], {}, {queued.seq: "dropped:drop:path" for queued in others}
+            )
+        row = await client.only_ledger_row(queue)
+        assert row.rejected_by_reason == {"dropped:drop:path": 2}
+        assert (row.received, row.stored, row.quarantined, row.in_flight) == (3, 1, 0, 0)
+        assert row.is_balanced
+        assert await queue.take(10) == []
+
     async def test_ledger_row_balances_over_stored_duplicate_rejected_and_quarantined_events(
         self, queue: IngestQueue, client: WriteKeyClient
     ) -> None:
