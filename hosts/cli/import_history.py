@@ -95,7 +95,6 @@ async def _plan_or_remove(
         chosen = await find_named_or_only_workspace(ports.workspace.credentials, public_id)
         removal = await request_removal(
             ports.workspace.imports,
-            ports.workspace.transactions,
             build_command_line_caller(chosen, ports.clock()),
             import_id,
             dry_run=dry_run,

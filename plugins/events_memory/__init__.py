@@ -3,7 +3,15 @@
 from collections.abc import Iterable
 from typing import Any
 
-from service_core.plugin import Adapter, hook
+from service_core.plugin import Adapter, PluginData, PluginInfo, hook
+
+
+@hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo(
+        "Events in memory", icon="E", reads=(PluginData.EVENTS, PluginData.PERSONAL_DATA, PluginData.PAYMENTS)
+    )
 
 
 @hook

@@ -22,6 +22,7 @@ from plugins.events_memory import (
     person_journey,
     session_paths,
 )
+from plugins.events_memory.event_history import MemoryEventHistory
 from plugins.events_memory.workspace_events import WorkspaceEvents
 from service_core.plugin import (
     CAMPAIGN_COLUMNS,
@@ -67,6 +68,7 @@ from service_core.plugin import (
     RowBatch,
     SessionKey,
     SessionState,
+    StoredEventKey,
     SupersededEvent,
     Touch,
     TouchPath,
@@ -82,14 +84,14 @@ from service_core.plugin import (
 _REPEAT_WINDOW: Final = timedelta(days=7)
 
 
-class MemoryEventStore:
+class MemoryEventStore(MemoryEventHistory):
     """The event-store ports on events in memory."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._events: list[Event] = []
         self._received_at: defaultdict[tuple[UUID, str], list[datetime]] = defaultdict(list)
         self._superseded: dict[tuple[UUID, int], SupersededEvent] = {}
-        self._revoked_links: set[tuple[UUID, str]] = set()
 
     async def append(self, events: Sequence[Event]) -> int:
         """Stores the new events of a batch atomically and returns how many were new.
@@ -105,6 +107,7 @@ class MemoryEventStore:
             if all(abs(event.received_at - at) >= _REPEAT_WINDOW for at in received):
                 received.append(event.received_at)
                 self._events.append(event)
+                self.record_event(event)
                 added.add(event.seq)
         return len(added)
 
@@ -123,6 +126,17 @@ class MemoryEventStore:
             self._superseded[e.workspace_id, e.seq] = SupersededEvent(e, event.seq)
         return {e.seq for e in old}
 
+    async def find_events_by_id(
+        self, workspace_id: UUID, event_ids: Collection[str]
+    ) -> Sequence[StoredEventKey]:
+        """Returns the stored events with these ids."""
+        wanted = {id_ for id_ in event_ids if (workspace_id, id_) in self._received_at}
+        return [
+            StoredEventKey(e.event_id, e.seq, e.timestamp, e.source)
+            for e in (self._events if wanted else ())
+            if e.workspace_id == workspace_id and e.event_id in wanted
+        ]
+
     async def stream_superseded_events(
         self, workspace_id: UUID
     ) -> AsyncGenerator[Sequence[SupersededEvent], None]:
@@ -135,6 +149,7 @@ class MemoryEventStore:
         """Stores superseded events as another store kept them."""
         for each in superseded:
             self._superseded.setdefault((each.event.workspace_id, each.event.seq), each)
+            self.record_event(each.event)
 
     async def session_states(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
         """Returns the states of the sessions, without events of bots and of revenue providers."""
@@ -243,7 +258,7 @@ class MemoryEventStore:
 
     async def revoke_identity_link(self, workspace_id: UUID, event_id: str) -> None:
         """Removes the identity links of an event."""
-        self._revoked_links.add((workspace_id, event_id))
+        self._revoked_links.setdefault((workspace_id, event_id), self._clock())
 
     async def truncate_addresses(self, before: datetime, since: datetime | None = None) -> int:
         """Cuts the IP addresses of events received in a time range, in properties, too."""
@@ -277,7 +292,7 @@ class MemoryEventStore:
         self._events = [e for e in self._events if e.workspace_id != workspace_id or e.seq not in gone_seqs]
         for event in gone:
             self._received_at.pop((workspace_id, event.event_id), None)
-            self._revoked_links.discard((workspace_id, event.event_id))
+            self._revoked_links.pop((workspace_id, event.event_id), None)
         superseded = [
             key
             for key, each in self._superseded.items()
@@ -285,6 +300,8 @@ class MemoryEventStore:
         ]
         for key in superseded:
             del self._superseded[key]
+        if gone or superseded:
+            self.forget_versions(workspace_id, {*chosen, *gone_seqs, *(seq for _, seq in superseded)})
         return {"events": len(gone), "superseded_events": len(superseded)}
 
     async def delete_imported_events(self, workspace_id: UUID, import_id: UUID) -> int:
@@ -295,7 +312,13 @@ class MemoryEventStore:
             for e in stored
             if e.workspace_id == workspace_id and e.event_data.get(IMPORT_PROPERTY) == str(import_id)
         ]
-        return (await self.delete_events(workspace_id, own))["events"]
+        for event in stored:
+            if event.workspace_id == workspace_id and event.seq in own:
+                self.keep_version(event)
+        kept, deleted_at = self._versions, dict(self._deleted_at)
+        removed = await self.delete_events(workspace_id, own)
+        self._versions, self._deleted_at = kept, deleted_at
+        return removed["events"]
 
     async def update_enriched_columns(self, workspace_id: UUID, events: Sequence[Event]) -> None:
         """Replaces the enriched columns of stored events."""
@@ -303,6 +326,7 @@ class MemoryEventStore:
         for place, event in enumerate(self._events):
             again = new.get((event.seq, event.timestamp)) if event.workspace_id == workspace_id else None
             if again is not None:
+                self.keep_version(event)
                 columns = {name: getattr(again, name) for name in REENRICHED_COLUMNS}
                 self._events[place] = replace(event, **columns)
 

@@ -88,7 +88,7 @@ def _cohort_of_persons_acquired_in_span(plan: CohortReaderQuery, history: Worksp
         for person, at in _first_acquisition_times(plan, history).items()
         if is_in_span(plan.scope.span, at)
         and person in matching
-        and _first_touch_matches_filters(person, plan, history)
+        and _first_touch_or_none_matches_filters(person, plan, history)
     }
 
 
@@ -103,7 +103,9 @@ def _matching_acquisitions(plan: CohortReaderQuery, history: WorkspaceEvents) ->
             yield person, event
 
 
-def _first_touch_matches_filters(person: str, plan: CohortReaderQuery, history: WorkspaceEvents) -> bool:
+def _first_touch_or_none_matches_filters(
+    person: str, plan: CohortReaderQuery, history: WorkspaceEvents
+) -> bool:
     visits = history.touches_by_person.get(person, [])
     return all(
         value_matches(

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from types import MappingProxyType
 from typing import TypeVar
 
 from service_core.plugin import (
@@ -29,6 +30,7 @@ from service_core.plugin import (
     detect_touches_without_bots_and_repeats,
     event_time_key,
     find_repeated_order_reports,
+    ids_named_together,
     is_non_bot_conversion_by_name_or_revenue,
     is_order_event,
     is_visit_event,
@@ -179,7 +181,7 @@ class WorkspaceEvents:
         return deduplicate_order_reports_within_7_days(
             (e for e in self.all_events if self.is_conversion(e)),
             _conversion_key,
-            index_keys_of=_conversion_lookup_key,
+            index_keys_of=lambda event: _conversion_lookup_key(event, self._ids_named_together),
         )
 
     def is_conversion(self, event: Event) -> bool:
@@ -205,8 +207,15 @@ class WorkspaceEvents:
     def charges(self) -> list[Event]:
         """The charges of orders, one per order."""
         return deduplicate_order_reports_within_7_days(
-            self.charge_reports, order_and_payment_ids, index_keys_of=order_payment_and_message_ids
+            self.charge_reports, order_and_payment_ids, index_keys_of=self._ids_of_all_reports
         )
+
+    def _ids_of_all_reports(self, event: Event) -> frozenset[str]:
+        return order_payment_and_message_ids(event, self._ids_named_together)
+
+    @cached_property
+    def _ids_named_together(self) -> Mapping[str, frozenset[str]]:
+        return ids_named_together(self.all_events)
 
     @cached_property
     def charge_reports(self) -> list[Event]:
@@ -242,7 +251,7 @@ class WorkspaceEvents:
         refunds = deduplicate_order_reports_within_7_days(
             refund_reports,
             order_and_payment_ids,
-            index_keys_of=order_payment_and_message_ids,
+            index_keys_of=self._ids_of_all_reports,
             allow_several_per_source=True,
         )
         net_amounts = refund_amounts_without_tax_and_shipping(refunds, self.charges)
@@ -328,10 +337,11 @@ def _repeat_keys(event: Event) -> frozenset[Hashable]:
     return frozenset((canonical_event_name(event.event_name), id_) for id_ in order_ids_of_repeats(event))
 
 
-def _conversion_lookup_key(event: Event) -> frozenset[Hashable]:
-    return frozenset(
-        (canonical_event_name(event.event_name), id_) for id_ in order_payment_and_message_ids(event)
-    )
+def _conversion_lookup_key(
+    event: Event, named_together: Mapping[str, frozenset[str]] = MappingProxyType({})
+) -> frozenset[Hashable]:
+    ids = order_payment_and_message_ids(event, named_together)
+    return frozenset((canonical_event_name(event.event_name), id_) for id_ in ids)
 
 
 def _group_by(events: Iterable[Event], key: Callable[[Event], _K]) -> dict[_K, list[Event]]:

@@ -4,22 +4,23 @@ from collections.abc import Iterable
 from typing import Any
 
 from plugins.events_sql.batch_encoding import encode_batch
+from plugins.events_sql.declaration import plugin_info as plugin_info
 from plugins.events_sql.settings import ClickHouseSettings, DuckDbSettings, PostgreSqlSettings
 from service_core.plugin import Adapter, LocalDataKind, hook
 
 _FILE = LocalDataKind.FILE
 _DUCKDB = "Events in one DuckDB file: exact, fast, no server."
 _POSTGRESQL = "Events in a PostgreSQL database: several processes share it."
-_CLICKHOUSE = "Events in ClickHouse: one server, or a cluster of them."
 
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """Returns the three adapters of the events port; they share all read statements."""
+    """Returns the adapters of the events port; they share all read statements."""
     return [
         Adapter("events", "duckdb", _open, DuckDbSettings, _DUCKDB, False, _FILE, encode_batch),
+        Adapter("events", "duckdb-memory", _open, DuckDbSettings, "Events in memory.", False),
         Adapter("events", "postgresql", _open, PostgreSqlSettings, _POSTGRESQL, encode_batch=encode_batch),
-        Adapter("events", "clickhouse", _open, ClickHouseSettings, _CLICKHOUSE),
+        Adapter("events", "clickhouse", _open, ClickHouseSettings, "Events in ClickHouse."),
     ]
 
 

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from plugins.events_sql.attribution.path_counts import count_touch_paths, may_share_path_tables
 from plugins.events_sql.dialects.open_backend import open_backend
 from plugins.events_sql.event_deletion import EventDeletion
+from plugins.events_sql.event_history import SqlEventHistory
 from plugins.events_sql.execution.query_executor import Backend, QueryExecutor, StatementRunner
 from plugins.events_sql.execution.shared_reads import Q, R, SharedReads
 from plugins.events_sql.reads import event_queries, export_batches, session_states, superseded_events
@@ -74,6 +75,7 @@ from service_core.plugin import (
     RowBatch,
     SessionKey,
     SessionState,
+    StoredEventKey,
     SupersededEvent,
     Touch,
     TouchPath,
@@ -97,7 +99,7 @@ def _one_by_one(
     return lambda queries, runner: [evaluate(query, runner) for query in queries]
 
 
-class SqlEventStore(EventDeletion):
+class SqlEventStore(EventDeletion, SqlEventHistory):
     """The event-store ports on one SQL engine.
 
     Args:
@@ -218,6 +220,14 @@ class SqlEventStore(EventDeletion):
             )
             if keys
             else {}
+        )
+
+    async def find_events_by_id(
+        self, workspace_id: UUID, event_ids: Collection[str]
+    ) -> Sequence[StoredEventKey]:
+        """Returns the stored events with these ids."""
+        return await self._engine.run_read_within_time_budget(
+            lambda runner: event_queries.find_events_by_id(workspace_id, event_ids, runner)
         )
 
     async def maintain(self) -> None:

@@ -30,7 +30,12 @@ class EventDeletion:
 
     async def delete_imported_events(self, workspace_id: UUID, import_id: UUID) -> int:
         """Deletes the events that an import brought in."""
-        return (await self._delete_meeting_any(workspace_id, [is_of_import(import_id)]))["events"]
+        removed = await self._engine.run_write_to_its_end(
+            lambda writer: self.backend.writes.remove_events_keeping_versions(
+                writer, workspace_id, is_of_import(import_id, self.backend.dialect)
+            )
+        )
+        return removed["events"]
 
     async def _delete_meeting_any(self, workspace_id: UUID, conditions: Sequence[str]) -> Mapping[str, int]:
         return await self._engine.run_write_to_its_end(

@@ -118,7 +118,7 @@ async def test_store_of_another_version_is_refused(store):
 async def test_row_inserted_by_two_writers_counts_once_before_parts_are_merged(store):
     story = random_dataset(Random(9), 20).builder
     await store.append(story.events)
-    rows = [append._event_row(event) for event in story.events]
+    rows = [append._event_row(event, event.received_at) for event in story.events]
     await store._engine.run_write_to_its_end(
         lambda writer: append.insert_block(writer, EVENTS, rows, "another block")
     )
@@ -128,7 +128,7 @@ async def test_row_inserted_by_two_writers_counts_once_before_parts_are_merged(s
 @pytest.mark.clickhouse
 async def test_interrupted_append_is_completed_when_the_batch_is_sent_again(store):
     story = random_dataset(Random(21), 40).builder
-    rows = [append._event_row(event) for event in story.events]
+    rows = [append._event_row(event, event.received_at) for event in story.events]
     await store._engine.run_write_to_its_end(
         lambda writer: append.insert_block(writer, EVENTS, rows, "cut short")
     )
@@ -142,13 +142,14 @@ def test_cluster_tables_are_replicated_and_sharded_by_workspace():
     texts = list(ddl.create_if_missing_statements("shop"))
     made = [text for text in texts if text.startswith("CREATE")]
     local, spread = made[::2], made[1::2]
-    assert len(local) == len(spread) == 13
+    assert len(local) == len(spread) == 16
     assert all("ReplicatedReplacingMergeTree" in text and "ON CLUSTER shop" in text for text in local)
     assert all("Distributed(shop, currentDatabase()" in text for text in spread)
     assert (
-        sum("cityHash64(workspace_id)" in text for text in spread) == 12
-    )  # all but the version of the others
-    assert [text for text in texts if text not in made] == [INSERT_VERSION]
+        sum("cityHash64(workspace_id)" in text for text in spread) == 14
+    )  # all but the version of the tables and the starts of their history
+    version, start = [text for text in texts if text not in made]
+    assert (version, start.split(" SELECT ")[0]) == (INSERT_VERSION, "INSERT INTO recording_starts")
 
 
 def test_values_are_bound_parameters_and_never_part_of_the_text():

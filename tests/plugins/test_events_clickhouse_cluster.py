@@ -171,7 +171,7 @@ async def test_distributed_inserts_reach_the_tables_of_the_shard(cluster):
 
 async def test_shard_ignores_a_block_sent_twice(cluster):
     story = random_dataset(Random(6), 30).builder
-    rows = [append._event_row(event) for event in story.events]
+    rows = [append._event_row(event, event.received_at) for event in story.events]
     for _ in range(2):
         await cluster._engine.run_write_to_its_end(
             lambda writer: append.insert_block(writer, EVENTS, rows, str(story.workspace_id))
@@ -191,7 +191,7 @@ async def test_engine_parses_every_statement_for_the_whole_cluster_that_the_stor
     await cluster.store_superseded_events([SupersededEvent(claimed, claimed.seq + 1)])
     await cluster._engine.run_write_to_its_end(
         lambda writer: append.insert_block(
-            writer, REVOKED_LINKS, [[str(workspace), events[0].event_id]], "revoked"
+            writer, REVOKED_LINKS, [[str(workspace), events[0].event_id, events[0].received_at]], "revoked"
         )
     )
     assert await cluster.truncate_addresses(NEVER) >= len(events)

@@ -89,7 +89,7 @@ async def test_values_are_sent_in_the_body_and_never_in_the_url(store, server):
 
 async def test_block_is_ignored_when_sent_again_after_a_lost_response(store):
     story = random_dataset(Random(4), 30).builder
-    rows = [append._event_row(event) for event in story.events]
+    rows = [append._event_row(event, event.received_at) for event in story.events]
     for token in ("first", "first", "second"):
         await store._engine.run_write_to_its_end(
             lambda writer, token=token: append.insert_block(

@@ -158,7 +158,10 @@ class _CreditSplit(NamedTuple):
 
 
 def _conversions_with_touch_credits_query(rule: _CreditSplit) -> sa.Select[Any]:
-    unit, shared = CREDITED_CONVERSIONS, _split_credit_over_touches(_touches_ranked_in_path(rule), rule)
+    unit, shared = (
+        CREDITED_CONVERSIONS,
+        _split_whole_numbers_over_credited_touches(_touches_ranked_in_path(rule), rule),
+    )
     at = sa.func.coalesce(shared.c.touch_at, unit.c.booked) if rule.by_touch else unit.c.booked
     columns = [shared.c[f"touch_{name}"] for name in TOUCH_VALUE_COLUMNS]
     parts = [sa.func.coalesce(shared.c[f"part_{name}"], unit.c[name]).label(name) for name in _SPLIT_COLUMNS]
@@ -195,7 +198,9 @@ def _touches_ranked_in_path(rule: _CreditSplit) -> NamedSubquery:
     )
 
 
-def _split_credit_over_touches(ranked_touches: NamedSubquery, rule: _CreditSplit) -> NamedSubquery:
+def _split_whole_numbers_over_credited_touches(
+    ranked_touches: NamedSubquery, rule: _CreditSplit
+) -> NamedSubquery:
     """Returns the part of each number of a unit that each touch gets."""
     if rule.weighting in {Weighting.FIRST, Weighting.LAST}:
         chosen = 1 if rule.weighting is Weighting.FIRST else ranked_touches.c.n

@@ -75,14 +75,14 @@ CHARGES_OF_REFUNDS: Final = counted_reports_table("charges_of_refunds")
 def create_counted_reports_table(scope: QueryScope, runner: StatementRunner, *, all_time: bool) -> None:
     """Creates `COUNTED_REPORTS` of all time, or of the span and the weeks around it in which repeats may lie."""
     runner.create_temp_table(_REPORTS.name, deferred_statement(_reports_query, scope, all_time))
-    runner.create_temp_table(COUNTED_REPORTS.name, deferred_statement(_counted_reports_query))
+    runner.create_temp_table(COUNTED_REPORTS.name, deferred_statement(_counted_reports_query, scope))
 
 
 def create_charges_of_refunds_table(scope: QueryScope, runner: StatementRunner) -> None:
     """Creates `CHARGES_OF_REFUNDS` for the refunds in `COUNTED_REPORTS`; replaces the reports behind those."""
     runner.create_temp_table(_ORDER_IDS.name, deferred_statement(_ids_of_refunded_orders, scope))
     runner.create_temp_table(_REPORTS.name, deferred_statement(_reports_of_order_ids, scope))
-    runner.create_temp_table(CHARGES_OF_REFUNDS.name, deferred_statement(_counted_reports_query))
+    runner.create_temp_table(CHARGES_OF_REFUNDS.name, deferred_statement(_counted_reports_query, scope))
 
 
 def _reports_query(scope: QueryScope, all_time: bool) -> sa.Select[Any]:
@@ -120,10 +120,16 @@ def _reports_where(any_revenue: bool, *conditions: Expression) -> sa.Select[Any]
     )
 
 
-def _counted_reports_query() -> sa.Select[Any]:
+def _counted_reports_query(scope: QueryScope) -> sa.Select[Any]:
     """Selects the reports with whether each counts."""
     converted_once, moved_once = (
-        _REPORTS.c.seq.not_in(sa.select(compiled_source(build).as_subquery(build.__name__.strip("_")).c.seq))
+        _REPORTS.c.seq.not_in(
+            sa.select(
+                compiled_source(build)
+                .as_subquery(build.__name__.strip("_"), workspace=scope.workspace_id)
+                .c.seq
+            )
+        )
         for build in (_superseded_conversions, _superseded_money)
     )
     c = _REPORTS.c

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from datetime import datetime
+from datetime import UTC, datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkable
 from uuid import UUID
@@ -25,7 +25,14 @@ from plugins.events_sql.execution.statement_cache import (
 )
 from plugins.events_sql.execution.statement_templates import ParameterValues
 from plugins.events_sql.settings import SqlSettings
-from service_core.plugin import Event, QueryTimeout, StoreUnavailable, SupersededEvent
+from service_core.plugin import (
+    Clock,
+    Event,
+    QueryTimeout,
+    StoreUnavailable,
+    SupersededEvent,
+    system_clock,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -92,7 +99,22 @@ class StoredEventWrites(Protocol):
         """Deletes the events that meet any SQL condition, with what is derived; returns the rows by table."""
 
 
-class StoreWrites(StoredEventWrites, Protocol):
+class EventHistoryWrites(Protocol):
+    """The writes of an engine that keep or forget what events were; they run in the writer thread."""
+
+    def remove_events_keeping_versions(
+        self, writer: "StatementRunner", workspace_id: UUID, condition: str
+    ) -> Counter[str]:
+        """Deletes events as `delete_events` does, and keeps what they were for reads of an earlier instant."""
+
+    def delete_event_versions(self, writer: "StatementRunner", condition: str) -> None:
+        """Deletes what events were, where a SQL condition is met."""
+
+    def wait_for_running_appends(self, writer: "StatementRunner") -> None:
+        """Returns when all appends that have read their recording time are visible."""
+
+
+class StoreWrites(StoredEventWrites, EventHistoryWrites, Protocol):
     """The writes of an engine; they run in the writer thread."""
 
     def append_new_and_update_derived(self, writer: "StatementRunner", events: Sequence[Event]) -> int:
@@ -183,6 +205,8 @@ class StatementRunner:
         self._closing_session: EngineSession | None = None
         self._cancelled = False
         self._lock = Lock()
+        self.read_recording_time: Clock = system_clock
+        """Returns the instant at which what is written now becomes visible; it never goes back."""
 
     @property
     def lazily_opened_session(self) -> EngineSession:
@@ -252,6 +276,8 @@ class QueryExecutor:
         self._write_thread = ThreadPoolExecutor(1, thread_name_prefix="events-write")
         self._stream_threads = ThreadPoolExecutor(MAX_CONCURRENT_STREAMS, thread_name_prefix="events-stream")
         self._begun_writes = self._ended_writes = 0
+        self.clock: Clock = system_clock
+        self._recorded_at = datetime.min.replace(tzinfo=UTC)
 
     async def open_in_writer_thread(self) -> None:
         """Opens the engine in the writer thread and creates missing tables.
@@ -318,10 +344,15 @@ class QueryExecutor:
             StoreUnavailable: the engine failed or does not respond. Nothing was written, or writing again adds nothing.
         """
         runner = StatementRunner(self._backend, self._statements)
+        runner.read_recording_time = self._read_recording_time_in_writer_thread
         future = self._write_thread.submit(self._run_write_and_count_it, runner, change)
         writing = asyncio.ensure_future(self._await_result_while_engine_responds(runner, future, None))
         writing.add_done_callback(_ignore_result)
         return await asyncio.shield(writing)
+
+    def _read_recording_time_in_writer_thread(self) -> datetime:
+        self._recorded_at = max(self._recorded_at, self.clock())
+        return self._recorded_at
 
     def ended_writes_unless_writing(self) -> int | None:
         """Returns how many writes have ended; None while one runs."""

@@ -25,7 +25,7 @@ class IdentityLinks(NamedTuple):
     carries_external_id: bool = False
 
 
-def read_identity_links(event: Event) -> IdentityLinks:
+def read_alias_and_email_match_unless_bot(event: Event) -> IdentityLinks:
     """Returns the identity assertions of an event."""
     if event.is_bot:
         return IdentityLinks()

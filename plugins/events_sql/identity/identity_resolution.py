@@ -56,7 +56,7 @@ def _visitor_owners(permanent: bool, in_span: bool = False) -> sa.Select[Any]:
     has_duration = _IS_PERMANENT if permanent else sa.not_(_IS_PERMANENT)
     query = sa.select(*_OWNER_COLUMNS).where(VISITOR_OWNERS.c.workspace_id == WORKSPACE, has_duration)
     return (
-        query.where(fn.PruningHint(_has_session_in_short_span(VISITOR_OWNERS.c.visitor_no)))
+        query.where(fn.PruningHint(_has_session_in_span_or_span_over_45_days(VISITOR_OWNERS.c.visitor_no)))
         if in_span
         else query
     )
@@ -72,7 +72,7 @@ def _owners_of_visitors_in_table(visitors_table: str) -> sa.Select[Any]:
     return sa.select(*_OWNER_COLUMNS).where(*conditions)
 
 
-def _has_session_in_short_span(visitor_no: Expression) -> Expression:
+def _has_session_in_span_or_span_over_45_days(visitor_no: Expression) -> Expression:
     """Returns whether a visitor has a session in the span; true for a span of more than 45 days, without a look-up."""
     brief = fn.EpochMicroseconds(END_OF_SPAN) - fn.EpochMicroseconds(START) <= sa.literal(
         microseconds(_SHORT_SPAN)

@@ -1,6 +1,6 @@
 """Reads event rows, event names, property keys and current visitors."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -33,6 +33,7 @@ from service_core.plugin import (
     EventPageQuery,
     EventPageResult,
     QueryScope,
+    StoredEventKey,
 )
 
 EVENT_COLUMNS = [EVENTS.c[f.name] for f in COLUMNS]
@@ -64,6 +65,25 @@ def events_at_positions(
     same = sa.tuple_(c.timestamp, c.seq) == sa.tuple_(positions.c[timestamp_column], positions.c[seq_column])
     joined = EVENTS.join(positions, positions.c.session_no == c.session_no)
     return joined, [fn.RedundantCondition(c.workspace_id == workspace_id), same]
+
+
+def find_events_by_id(
+    workspace_id: UUID, event_ids: Collection[str], runner: StatementRunner
+) -> list[StoredEventKey]:
+    """Returns the stored events with these ids."""
+    c = EVENTS.c
+    texts = sa.ARRAY(sa.Text)
+    ids = fn.Unnest(sa.cast(sa.literal(sorted(event_ids), texts), texts))
+    wanted = sa.select(
+        sa.type_coerce(ids, sa.Text).label("id")
+    )  # a set: engines search an array for each row
+    found = sa.select(c.event_id, c.seq, c.timestamp, c.source).where(
+        c.workspace_id == workspace_id, c.event_id.in_(wanted)
+    )
+    return [
+        StoredEventKey(event_id, seq, to_utc(at), source)
+        for event_id, seq, at, source in runner.fetch_rows(found)
+    ]
 
 
 def list_events_newest_first(plan: EventPageQuery, runner: StatementRunner) -> EventPageResult:

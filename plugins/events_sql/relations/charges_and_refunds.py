@@ -329,7 +329,10 @@ def _booked_payments_query(shape: _PaymentShape) -> sa.Select[Any]:
     )
     moved = materialized_cte(moving, "moved")
     superseded = superseded_reports(
-        moved, only_kind_with_repeats=CHARGE, may_be_of_providers=shape.may_be_of_providers
+        moved,
+        only_kind_with_repeats=CHARGE,
+        may_be_of_providers=shape.may_be_of_providers,
+        naming_events=table,
     )
     counts = moved.c.seq.not_in(superseded)
     columns = (*(moved.c[name] for name in names), moved.c.is_order)

@@ -22,13 +22,11 @@ from plugins.events_sql.sql.compiled_sources import (
 from plugins.events_sql.sql.conditions import Expression
 from plugins.events_sql.sql.event_kinds import (
     canonical_name,
-    charge_or_refund_kind,
     is_conversion,
     name_in,
 )
 from plugins.events_sql.sql.time_buckets import microseconds
 from service_core.plugin import (
-    CHARGE,
     CHARGE_COMPONENTS,
     ORDER_DEDUP_WINDOW,
     TRACKED_SOURCES,
@@ -70,48 +68,33 @@ def is_within_repeat_window(first: Any, second: Any) -> Expression:
     return apart < REPEAT_MICROSECONDS
 
 
-def superseded_money_events(since_parameter: str | None) -> sa.Select[Any]:
-    """Selects the sequence numbers of charges and refunds that another report supersedes.
-
-    Args:
-        since_parameter: name of the parameter with the earliest instant to read; None for all time.
-    """
-    superseded = compiled_source(_superseded_money_query, since_parameter).as_subquery("superseded_money")
-    return sa.select(superseded.c.seq)
-
-
-def superseded_conversions(events: Any, since_parameter: str | None, *, any_revenue: bool) -> sa.Select[Any]:
+def superseded_conversion_seqs(
+    events: Any, earliest_time_parameter: str | None, *, any_revenue: bool
+) -> sa.Select[Any]:
     """Selects the sequence numbers of conversions that another report supersedes.
 
     Args:
         events: the events.
-        since_parameter: as in `superseded_money_events`.
+        earliest_time_parameter: name of the parameter with the earliest instant to read; None for all time.
         any_revenue: whether any event with revenue converts.
     """
     superseded = compiled_source(
-        _superseded_conversions_query, events, since_parameter, any_revenue
+        _superseded_conversions_query, events, earliest_time_parameter, any_revenue
     ).as_subquery("superseded_conversions")
     return sa.select(superseded.c.seq)
 
 
-def _superseded_money_query(since_parameter: str | None) -> Query:
-    c = EVENTS.c
-    reports = event_reports(c, charge_or_refund_kind(c), since_parameter).where(c.revenue.is_not(None))
-    return superseded_reports(materialized_cte(reports, "reports"), only_kind_with_repeats=CHARGE)
-
-
-def _superseded_conversions_query(events: Any, since_parameter: str | None, any_revenue: bool) -> Query:
+def _superseded_conversions_query(
+    events: Any, earliest_time_parameter: str | None, any_revenue: bool
+) -> Query:
     """Reads events by each order id separately: few events have one, and engines skip rows without it."""
     c = events.c
-    reports = event_reports(c, canonical_name(c.event_name), since_parameter).where(
+    reports = event_reports(c, canonical_name(c.event_name), earliest_time_parameter).where(
         is_conversion(c, any_revenue_converts=any_revenue)
     )
     if events is not EVENTS:
-        return superseded_reports(
-            materialized_cte(
-                reports.where(sa.or_(*(c[id_].is_not(None) for id_ in ORDER_ID_COLUMNS))), "reports"
-            )
-        )
+        with_id = reports.where(sa.or_(*(c[id_].is_not(None) for id_ in ORDER_ID_COLUMNS)))
+        return superseded_reports(materialized_cte(with_id, "reports"), naming_events=events)
     queries = (
         reports.where(c[name].is_not(None), *(c[other].is_(None) for other in ORDER_ID_COLUMNS[:place]))
         for place, name in enumerate(ORDER_ID_COLUMNS)
@@ -120,21 +103,22 @@ def _superseded_conversions_query(events: Any, since_parameter: str | None, any_
 
 
 def event_reports(
-    c: Any, kind: Expression, since_parameter: str | None, *extra_columns: Expression
+    c: Any, kind: Expression, earliest_time_parameter: str | None, *extra_columns: Expression
 ) -> sa.Select[Any]:
     """Selects the events of the workspace with the columns of `report_columns`.
 
     Args:
         c: the columns of the events.
         kind: as in `report_columns`.
-        since_parameter: as in `superseded_money_events`.
+        earliest_time_parameter: as in `superseded_conversion_seqs`.
         extra_columns: further columns to select.
     """
     query = sa.select(*report_columns(c, kind), *extra_columns).where(c.workspace_id == WORKSPACE)
-    if since_parameter is None:
+    if earliest_time_parameter is None:
         return query
     return query.where(
-        c.timestamp >= declare_parameter(since_parameter, sa.DateTime()), c.timestamp < END_WITH_REPEATS
+        c.timestamp >= declare_parameter(earliest_time_parameter, sa.DateTime()),
+        c.timestamp < END_WITH_REPEATS,
     )
 
 
@@ -150,7 +134,11 @@ def materialized_cte(query: sa.Select[Any] | sa.CompoundSelect[Any], name: str) 
 
 
 def superseded_reports(
-    reports: sa.CTE, *, only_kind_with_repeats: str | None = None, may_be_of_providers: bool = True
+    reports: sa.CTE,
+    *,
+    only_kind_with_repeats: str | None = None,
+    may_be_of_providers: bool = True,
+    naming_events: Any | None = EVENTS,
 ) -> Query:
     """Selects the reports that another one supersedes: one of higher precedence, or an earlier equal one.
 
@@ -158,10 +146,15 @@ def superseded_reports(
         reports: with the columns of `report_columns`.
         only_kind_with_repeats: the kind of which a source's second report is a repeat; None for all kinds.
         may_be_of_providers: False when all reports were tracked by clients.
+        naming_events: events among which those are that name both ids of an order; for selected persons
+            `related_visitors.ORDER_EVENTS`, so that the table of all events is not scanned; None for none.
     """
     if not may_be_of_providers:
         return _recently_repeated_tracked_events(reports, only_kind_with_repeats)
-    report, better = reports.alias("report").c, _provider_reports_by_order_id(reports).alias("better").c
+    report, better = (
+        reports.alias("report").c,
+        _provider_reports_by_order_id(reports, naming_events).alias("better").c,
+    )
     earlier = sa.or_(
         better.timestamp < report.timestamp,
         sa.and_(better.timestamp == report.timestamp, better.seq < report.seq),
@@ -224,11 +217,39 @@ def charge_per_refund(refunds: Any, charges: Any, *charge_columns: str) -> sa.Su
     return sa.select(placed).where(placed.c.place == 1).subquery("sale")
 
 
-def _provider_reports_by_order_id(reports: sa.CTE) -> sa.CTE:
-    """Returns the reports of revenue providers, one row per order id."""
+def _provider_reports_by_order_id(reports: sa.CTE, naming_events: Any | None) -> sa.CTE:
+    """Returns the reports of revenue providers, one row per order id, those included that a tracked event names with it."""
     c = reports.c
     query = sa.select(c.seq, c.timestamp, c.what, c.standing, unnested_order_ids(c)).where(c.standing != "")
-    return materialized_cte(query, "of_providers")
+    own = materialized_cte(query, "of_providers")
+    if naming_events is None:
+        return own
+    by_named_id = (
+        _reports_by_id_named_with(own, naming_events, known, named)
+        for known, named in (ORDER_NAME_COLUMNS, ORDER_NAME_COLUMNS[::-1])
+    )
+    return materialized_cte(sa.union_all(sa.select(own), *by_named_id), "by_any_id")
+
+
+def _reports_by_id_named_with(
+    of_providers: sa.CTE, naming_events: Any, known: str, named: str
+) -> sa.Select[Any]:
+    """Selects the reports under the ids that tracked events, of any time, have in ``named`` beside their id in ``known``."""
+    report, c = of_providers.c, naming_events.c
+    columns = (report[name] for name in ("seq", "timestamp", "what", "standing"))
+    return (
+        sa.select(*columns, c[named].label("key"))
+        .join_from(naming_events, of_providers, c[known] == report.key)
+        .where(
+            c.workspace_id == WORKSPACE,
+            c[named].is_not(None),
+            c[named] != c[known],
+            is_tracked(c),
+            sa.not_(c.is_bot),
+            sa.not_(c.is_test),
+        )
+        .distinct()
+    )
 
 
 def _recently_repeated_tracked_events(reports: sa.CTE, only_kind: str | None) -> sa.Select[Any]:

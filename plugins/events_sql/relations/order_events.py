@@ -4,6 +4,7 @@ Events of others are included when they report the same orders, because an event
 the same order already converted within a week, whoever the earlier event belongs to.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -28,6 +29,8 @@ from service_core.plugin import QueryScope
 _SELECTED_ORDERS: Final = sa.table("selected_orders", sa.column("id", sa.Text))
 """The ids of the selected persons' orders."""
 
+_ALL_ORDERS: Final = sa.table("all_orders", sa.column("id", sa.Text))
+
 
 def create_order_events_table(
     scope: QueryScope, conversion_columns: frozenset[str], runner: StatementRunner
@@ -47,8 +50,19 @@ def create_order_events_table(
     runner.create_temp_table(_SELECTED_ORDERS.name, deferred_statement(_selected_order_ids))
     other = compiled_source(_unselected_events_of_selected_orders, "seq").as_subquery("other", **values)
     has_others = bool(runner.fetch_rows(sa.select(other.c.seq).limit(1)))
+    if has_others:
+        _add_ids_that_others_name(values, runner)
     events = compiled_source(_order_events_query, has_others, *names).as_subquery("order_event", **values)
     runner.create_temp_table(ORDER_EVENTS.name, sa.select(*events.c))
+
+
+def _add_ids_that_others_name(values: Mapping[str, Any], runner: StatementRunner) -> None:
+    """Adds the ids of the events of others to those of the selected orders: an event may name the id of a further report."""
+    others = compiled_source(_unselected_events_of_selected_orders, *ORDER_ID_COLUMNS)
+    ids = others.as_subquery("named", **values)
+    named = (sa.select(ids.c[name].label("id")).where(ids.c[name].is_not(None)) for name in ORDER_ID_COLUMNS)
+    runner.create_temp_table(_ALL_ORDERS.name, sa.union(sa.select(_SELECTED_ORDERS.c.id), *named))
+    runner.create_temp_table(_SELECTED_ORDERS.name, sa.select(_ALL_ORDERS.c.id))
 
 
 def _selected_order_ids() -> sa.CompoundSelect[Any]:

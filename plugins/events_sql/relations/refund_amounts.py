@@ -32,7 +32,9 @@ def refund_amounts_without_tax_and_shipping(*, only_if_refunded_in_span: bool) -
 
 def _net_refunds_query(only_if_refunded_in_span: bool) -> sa.Select[Any]:
     reports = materialized_cte(_provider_reports(only_if_refunded_in_span), "provider_reports")
-    counts = reports.c.seq.not_in(superseded_reports(reports, only_kind_with_repeats=CHARGE))
+    counts = reports.c.seq.not_in(
+        superseded_reports(reports, only_kind_with_repeats=CHARGE, naming_events=None)
+    )
     charge = sa.select(reports).where(reports.c.what == CHARGE, counts).subquery("charge")
     refund = sa.select(reports).where(reports.c.includes_tax, counts).subquery("refund")
     order = charge_per_refund(refund, charge, "revenue", "paid")

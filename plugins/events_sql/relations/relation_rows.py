@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from plugins.events_sql.identity.identity_resolution import join_and_return_person_number, join_person_id_text
 from plugins.events_sql.identity.related_visitors import ORDER_EVENTS
-from plugins.events_sql.relations.order_deduplication import superseded_conversions
+from plugins.events_sql.relations.order_deduplication import superseded_conversion_seqs
 from plugins.events_sql.relations.session_facts import (
     session_entries,
     session_facts,
@@ -330,7 +330,7 @@ def _conversions_once_per_order_query(
         sa.select(*(c[name] for name in column_names))
         .where(c.workspace_id == WORKSPACE, c.timestamp >= START, c.timestamp < END)
         .where(is_conversion(c, any_revenue_converts=any_revenue))
-        .where(c.seq.not_in(superseded_conversions(table, START.key, any_revenue=any_revenue)))
+        .where(c.seq.not_in(superseded_conversion_seqs(table, START.key, any_revenue=any_revenue)))
     )
 
 

@@ -35,7 +35,7 @@ def to_naive_utc(value: datetime) -> datetime:
     return value.astimezone(UTC).replace(tzinfo=None)
 
 
-def _field_parser_or_none(name: str, declared: Any) -> Callable[[Any], Any] | None:
+def _time_or_json_parser_or_none(name: str, declared: Any) -> Callable[[Any], Any] | None:
     if without_none(declared) is datetime:
         return to_utc
     if name == "bot_reasons":
@@ -46,7 +46,7 @@ def _field_parser_or_none(name: str, declared: Any) -> Callable[[Any], Any] | No
 _FIELD_PARSERS: Final = tuple(
     (position, reader)
     for position, f in enumerate(COLUMNS)
-    if (reader := _field_parser_or_none(f.name, f.type)) is not None
+    if (reader := _time_or_json_parser_or_none(f.name, f.type)) is not None
 )
 
 

@@ -1,6 +1,7 @@
 """Checks the version of a store when it is opened."""
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from plugins.events_sql.schema.tables import EVENTS, STORE_VERSION, VERSION
@@ -10,6 +11,15 @@ INSERT_VERSION: Final = (
     f"INSERT INTO store_version SELECT {VERSION} WHERE NOT EXISTS (SELECT 1 FROM store_version)"  # noqa: S608 - a constant
 )
 """Marks a new store as one of this version."""
+
+
+def insert_recording_start_if_new() -> str:
+    """Returns the statement that stores when a store was created, in whole seconds; it changes no older one."""
+    now = datetime.now(UTC)
+    return (
+        f"INSERT INTO recording_starts SELECT CAST('{now:%Y-%m-%d %H:%M:%S}' AS TIMESTAMP) "  # noqa: S608 - a time
+        "WHERE NOT EXISTS (SELECT 1 FROM recording_starts)"
+    )
 
 
 def has_current_store(fetch: Callable[[str], Sequence[Sequence[Any]]], schema_sql: str) -> bool:

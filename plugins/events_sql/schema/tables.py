@@ -8,7 +8,8 @@ page view and the one of them that is its entry event, and the path of its last 
 reported, ``weak_links`` the links of secondary weak ids and of distinct ids sent alone, ``visitor_id_pairs`` the strong ids seen with each visitor,
 ``email_digests`` who owns and who seeks which e-mail, ``visitor_owners`` who owns a visitor's events from when on,
 ``person_merges`` the ids that are merged into another person. ``superseded_events`` keeps the events of senders without a
-key that count nowhere; no read of numbers uses it. ``store_version`` holds `VERSION`.
+key that count nowhere; no read of numbers uses it. ``recorded_at`` is when an event became visible; ``event_versions`` keeps what an
+event was before its columns changed or an import was removed, ``event_deletions`` when events were deleted. ``store_version`` holds `VERSION`.
 """
 
 from collections.abc import Mapping
@@ -80,6 +81,7 @@ EVENTS: Final = sa.Table(
     sa.Column("visitor_no", IdNumber),
     sa.Column("strong_no", IdNumber),
     sa.Column("session_no", IdNumber),
+    sa.Column("recorded_at", sa.DateTime),
 )
 
 ID_NUMBERS: Final = sa.Table(
@@ -212,6 +214,7 @@ REVOKED_LINKS: Final = sa.Table(
     METADATA,
     sa.Column("workspace_id", sa.Uuid),
     sa.Column("event_id", sa.Text),
+    sa.Column("recorded_at", sa.DateTime),
 )
 
 SUPERSEDED_EVENTS: Final = sa.Table(
@@ -219,12 +222,33 @@ SUPERSEDED_EVENTS: Final = sa.Table(
     METADATA,
     *(sa.Column(f.name, sql_type(f.type)) for f in COLUMNS),
     sa.Column("superseded_by", sa.BigInteger),
+    sa.Column("recorded_at", sa.DateTime),
 )
 """Events of senders without a key whose id came from a sender with one; ``superseded_by`` is the number of that event."""
 
+EVENT_VERSIONS: Final = sa.Table(
+    "event_versions",
+    METADATA,
+    *(sa.Column(f.name, sql_type(f.type)) for f in COLUMNS),
+    sa.Column("recorded_at", sa.DateTime),
+    sa.Column("recorded_until", sa.DateTime),
+)
+"""Events as they were until their enriched columns were replaced or their import was removed, at ``recorded_until``."""
+
+EVENT_DELETIONS: Final = sa.Table(
+    "event_deletions",
+    METADATA,
+    sa.Column("workspace_id", sa.Uuid),
+    sa.Column("deleted_at", sa.DateTime),
+)
+"""When events of a workspace were deleted without a version being kept: erasures and the end of retention."""
+
+RECORDING_STARTS: Final = sa.Table("recording_starts", METADATA, sa.Column("started_at", sa.DateTime))
+"""When the store was created; nothing is known of what was true before."""
+
 STORE_VERSION: Final = sa.Table("store_version", METADATA, sa.Column("version", sa.BigInteger))
 
-VERSION: Final = 7
+VERSION: Final = 8
 """The version of these tables and of the rows derived from events. Increase it with every change of them."""
 
 BATCH: Final = sa.Table(
@@ -236,4 +260,4 @@ BATCH: Final = sa.Table(
     sa.Column("web_visitor_id", sa.Text),
     sa.Column("carries", sa.Boolean),
 )
-"""The events of an append: row number, event columns and the identity ids of `read_identity_links`."""
+"""The events of an append: row number, event columns and the identity ids of `read_alias_and_email_match_unless_bot`."""

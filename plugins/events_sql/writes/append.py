@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from plugins.events_sql.execution.query_executor import StatementRunner, TransactionalSession
 from plugins.events_sql.identity.person_merges import recompute_and_store_person_merges
+from plugins.events_sql.schema.row_mapping import to_naive_utc
 from plugins.events_sql.schema.tables import (
     EVENTS,
     ID_NUMBERS,
@@ -23,7 +24,13 @@ from plugins.events_sql.schema.tables import (
     WEAK_LINKS,
 )
 from plugins.events_sql.writes import append_statements as step
-from plugins.events_sql.writes import deletion, derived_tables, reenrichment, superseded_events
+from plugins.events_sql.writes import (
+    deletion,
+    derived_tables,
+    event_versions,
+    reenrichment,
+    superseded_events,
+)
 from service_core.plugin import ORDER_DEDUP_WINDOW, Event, SupersededEvent
 
 if TYPE_CHECKING:
@@ -63,6 +70,7 @@ class TransactionalWrites:
         session = transactional_session(writer)
         with session.exclusive_write_transaction():
             session.expose_frame_as_table(batch.unique)
+            recorded_at = to_naive_utc(writer.read_recording_time())
             span = (
                 batch.first_received - ORDER_DEDUP_WINDOW,
                 batch.last_received + ORDER_DEDUP_WINDOW,
@@ -71,7 +79,7 @@ class TransactionalWrites:
             if new < len(batch.unique) and _move_superseded_if_any(writer, *span):
                 new = _select_and_count_new_events(writer, *span)
             if new:
-                _number_and_insert_events(writer)
+                _number_and_insert_events(writer, recorded_at)
                 self.after_insert(writer)
                 _update_derived_tables(
                     writer,
@@ -89,7 +97,7 @@ class TransactionalWrites:
         if stored_places:
             frame = batch.superseded[stored_places]
             sequence_numbers = [batch.superseded_keys[place][1] for place in stored_places]
-            _store_superseded_frame(writer, frame, sequence_numbers)
+            _store_superseded_frame(writer, frame, sequence_numbers, recorded_at)
         return new
 
     def store_superseded_events(self, writer: StatementRunner, superseded: Sequence[SupersededEvent]) -> None:
@@ -98,14 +106,16 @@ class TransactionalWrites:
 
         if superseded:
             frame = events_to_frame([each.event for each in superseded])
-            _store_superseded_frame(writer, frame, [each.superseded_by for each in superseded])
+            recorded_at = to_naive_utc(writer.read_recording_time())
+            _store_superseded_frame(writer, frame, [each.superseded_by for each in superseded], recorded_at)
 
     def revoke_links_and_recompute_owners(
         self, writer: StatementRunner, workspace_id: UUID, event_id: str
     ) -> None:
         """Removes the identity links of an event, also when the event arrives only later."""
-        revoked = sa.select(sa.literal(workspace_id), sa.literal(event_id))
         with transactional_session(writer).exclusive_write_transaction():
+            recorded_at = to_naive_utc(writer.read_recording_time())
+            revoked = sa.select(sa.literal(workspace_id), sa.literal(event_id), sa.literal(recorded_at))
             writer.fetch_rows(step.insert_rows(REVOKED_LINKS, revoked))
             writer.create_temp_table("changed_visitors", visitors_linked_by_event(workspace_id, event_id))
             _recompute_changed_owners_if_any(writer)
@@ -138,6 +148,7 @@ class TransactionalWrites:
         session = transactional_session(writer)
         with session.exclusive_write_transaction():
             session.expose_frame_as_table(events_to_frame(events))
+            event_versions.keep_versions_of_reenriched_events(writer)
             writer.execute_text(reenrichment.UPDATE_EVENTS_FROM_BATCH)
 
     def rebuild_workspace(self, writer: StatementRunner, workspace_id: UUID) -> None:
@@ -152,6 +163,23 @@ class TransactionalWrites:
         with transactional_session(writer).exclusive_write_transaction():
             return deletion.delete_events(writer, workspace_id, conditions)
 
+    def remove_events_keeping_versions(
+        self, writer: StatementRunner, workspace_id: UUID, condition: str
+    ) -> Counter[str]:
+        """Deletes events and keeps what they were for reads of an earlier instant, in one transaction."""
+        with transactional_session(writer).exclusive_write_transaction():
+            event_versions.keep_versions_of_removed_events(writer, workspace_id, condition)
+            return deletion.delete_events(writer, workspace_id, [condition], keep_versions=True)
+
+    def delete_event_versions(self, writer: StatementRunner, condition: str) -> None:
+        """Deletes what events were, where a SQL condition is met."""
+        writer.execute_text(f"DELETE FROM event_versions WHERE {condition}")  # noqa: S608 - no input
+
+    def wait_for_running_appends(self, writer: StatementRunner) -> None:
+        """Returns when all appends that have read their recording time are visible."""
+        with transactional_session(writer).exclusive_write_transaction():
+            return
+
 
 def transactional_session(writer: StatementRunner) -> TransactionalSession:
     """Returns the session of a writer whose engine has transactions."""
@@ -161,7 +189,7 @@ def transactional_session(writer: StatementRunner) -> TransactionalSession:
 
 
 def _store_superseded_frame(
-    writer: StatementRunner, superseded: "pl.DataFrame", superseded_by: Sequence[int]
+    writer: StatementRunner, superseded: "pl.DataFrame", superseded_by: Sequence[int], recorded_at: datetime
 ) -> None:
     """Stores superseded events that are not stored yet, in one transaction.
 
@@ -169,12 +197,13 @@ def _store_superseded_frame(
         writer: of the store.
         superseded: the events, with the columns of `tables.BATCH`.
         superseded_by: the sequence number of the event that supersedes each of them.
+        recorded_at: naive UTC at which they became visible.
     """
     session = transactional_session(writer)
     with session.exclusive_write_transaction():
         session.expose_frame_as_table(superseded)
         superseded_events.insert_events_of_batch(
-            writer, list(zip(superseded["row_no"].to_list(), superseded_by, strict=True))
+            writer, list(zip(superseded["row_no"].to_list(), superseded_by, strict=True)), recorded_at
         )
 
 
@@ -197,13 +226,13 @@ def _move_superseded_if_any(writer: StatementRunner, since: datetime, until: dat
     return bool(workspaces)
 
 
-def _number_and_insert_events(writer: StatementRunner) -> None:
+def _number_and_insert_events(writer: StatementRunner, recorded_at: datetime) -> None:
     """Numbers the new ids and sessions of the batch and inserts its events."""
     writer.create_temp_table("batch_ids", step.SELECT_BATCH_IDS)
     writer.fetch_rows(step.INSERT_IDS)
     writer.create_temp_table("batch_sessions", step.SELECT_BATCH_SESSIONS)
     writer.create_temp_table("event_numbers", step.SELECT_EVENT_NUMBERS)
-    writer.create_temp_table("numbered_events", step.SELECT_NUMBERED_EVENTS)
+    writer.create_temp_table("numbered_events", step.select_numbered_events(recorded_at))
     writer.fetch_rows(step.INSERT_EVENTS)
 
 

@@ -3,6 +3,7 @@
 They read temporary tables of the writer's session: ``batch`` and tables computed from it step by step.
 """
 
+from datetime import datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -278,7 +279,7 @@ def _visitors_with_new_strong_id() -> sa.Select[Any]:
     return sa.select(visitor.c.number).select_from(joined).where(is_strong, new.c.number.is_(None))
 
 
-def _new_weak_links_with_lone_ids() -> sa.CompoundSelect[Any]:
+def _new_secondary_links_and_links_of_lone_distinct_ids() -> sa.CompoundSelect[Any]:
     """Selects the new weak links and those of distinct ids sent alone, in the batch or before their strong id was known."""
     visitors = sa.select(_NEW_STRONG_VISITORS.c.number)
     stored = sa.select(EVENTS).where(EVENTS.c.visitor_no.in_(visitors)).subquery("stored")
@@ -348,10 +349,11 @@ def _is_same_session(table: Any) -> sa.ColumnElement[bool]:
     return sa.and_(*(SESSIONS.c[name] == table.c[name] for name in session_rows.SESSION_KEY))
 
 
-def _new_events_with_numbers() -> sa.Select[Any]:
+def select_numbered_events(recorded_at: datetime) -> sa.Select[Any]:
+    """Selects the new events with their numbers and the naive UTC at which they become visible."""
     columns = (BATCH.c[f.name] for f in COLUMNS)
     numbers = (_EVENT_NUMBERS.c[name] for name in ("visitor_no", "strong_no", "session_no"))
-    return sa.select(*columns, *numbers).join_from(
+    return sa.select(*columns, *numbers, sa.literal(recorded_at).label("recorded_at")).join_from(
         BATCH, _EVENT_NUMBERS, _EVENT_NUMBERS.c.row_no == BATCH.c.row_no
     )
 
@@ -368,7 +370,6 @@ INSERT_IDS: Final = insert_rows(
 )
 SELECT_BATCH_SESSIONS: Final = _batch_sessions_with_stored_or_new_number()
 SELECT_EVENT_NUMBERS: Final = _id_and_session_numbers_of_new_events()
-SELECT_NUMBERED_EVENTS: Final = _new_events_with_numbers()
 INSERT_EVENTS: Final = insert_rows(EVENTS, sa.select(*(NUMBERED_EVENTS.c[c.name] for c in EVENTS.columns)))
 SELECT_BATCH_SESSION_ROWS: Final = session_rows.session_rows(NUMBERED_EVENTS)
 SELECT_STORED_SESSION_ROWS: Final = _stored_rows_of_batch_sessions()
@@ -399,7 +400,7 @@ INSERT_REPORTED_TOUCHES: Final = insert_rows(
 SELECT_NEW_WEAK_LINKS: Final = derived_tables.secondary_weak_link_rows(NUMBERED_EVENTS, _BATCH_IDS)
 SELECT_NEW_STRONG_VISITORS: Final = _visitors_with_new_strong_id()
 SELECT_ANY_NEW_STRONG_VISITOR: Final = sa.select(_NEW_STRONG_VISITORS.c.number).limit(1)
-SELECT_WEAK_LINKS_WITH_LONE_IDS: Final = _new_weak_links_with_lone_ids()
+SELECT_WEAK_LINKS_WITH_LONE_IDS: Final = _new_secondary_links_and_links_of_lone_distinct_ids()
 INSERT_WEAK_LINKS: Final = insert_rows(WEAK_LINKS, sa.select(_NEW_WEAK_LINKS))
 INSERT_ID_PAIRS: Final = insert_rows(VISITOR_ID_PAIRS, _new_id_pairs())
 SELECT_NEW_EMAIL_DIGESTS: Final = _new_email_digests()

@@ -20,6 +20,7 @@ from plugins.events_sql.writes.event_conditions import (
     received_between,
     superseded_with,
 )
+from plugins.events_sql.writes.event_versions import record_deletion
 from service_core.plugin import ADDRESS_PATTERNS, POSSIBLE_ADDRESS_PATTERN
 
 _TRUNCATED_ADDRESS: Final = r"""
@@ -87,8 +88,17 @@ def _truncate_addresses_in(writer: StatementRunner, table: str, received: str) -
     return count
 
 
-def delete_events(writer: StatementRunner, workspace_id: UUID, conditions: Sequence[str]) -> Counter[str]:
-    """Deletes the events of a workspace that meet any of the conditions, and everything that follows from them only."""
+def delete_events(
+    writer: StatementRunner, workspace_id: UUID, conditions: Sequence[str], *, keep_versions: bool = False
+) -> Counter[str]:
+    """Deletes the events of a workspace that meet any of the conditions, and everything that follows from them only.
+
+    Args:
+        writer: of the store.
+        workspace_id: the workspace.
+        conditions: of the events, in SQL.
+        keep_versions: whether what the events were stays readable at an earlier instant.
+    """
     own = f"workspace_id = '{workspace_id}'"
     deleted = Counter(events=0)
     for condition in conditions:
@@ -101,6 +111,10 @@ def delete_events(writer: StatementRunner, workspace_id: UUID, conditions: Seque
             ),
         )
         deleted["events"] += _delete(writer, f"events WHERE {own} AND {condition}")
+        if not keep_versions:
+            deleted["event_versions"] += _delete(writer, f"event_versions WHERE {own} AND {condition}")
+    if deleted.total() and (not keep_versions or deleted["revoked_links"]):
+        record_deletion(writer, workspace_id)
     if not deleted["events"]:
         return deleted
     for table, query in workspace_rebuild_queries(workspace_id).items():

@@ -1,11 +1,16 @@
-"""Conditions of events that are cut or deleted, as SQL that all engines understand; they hold numbers and times only."""
+"""Conditions of events that are cut or deleted, as text of SQL; they hold numbers, times and ids of imports only."""
 
 from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+import sqlalchemy as sa
+from sqlalchemy.engine.default import DefaultDialect
+
 from plugins.events_sql.schema.row_mapping import to_naive_utc
+from plugins.events_sql.schema.tables import EVENTS
+from plugins.events_sql.sql import functions as fn
 from service_core.plugin import IMPORT_PROPERTY
 
 _MAX_NUMBERS_PER_STATEMENT: Final = 1000
@@ -14,7 +19,7 @@ HAS_WHOLE_ADDRESS: Final = "ip IS NOT NULL AND ip NOT LIKE '%/%'"
 """A cut address has the length of its prefix at its end."""
 
 
-TABLES_OF_EVENTS: Final = ("events", "superseded_events")
+TABLES_OF_EVENTS: Final = ("events", "superseded_events", "event_versions")
 """The tables that hold events as they were sent."""
 
 
@@ -40,10 +45,14 @@ def received_between(since: datetime | None, before: datetime) -> str:
     return end if since is None else f"received_at >= {timestamp_literal(since)} AND {end}"
 
 
-def is_of_import(import_id: UUID) -> str:
-    """Returns the condition of events that an import brought in; the text of their properties names it."""
-    text = "CAST(event_data AS TEXT)"
-    return f'({text} LIKE \'%"{IMPORT_PROPERTY}":"{import_id}"%\' OR {text} LIKE \'%"{IMPORT_PROPERTY}": "{import_id}"%\')'
+def is_of_import(import_id: UUID, dialect: DefaultDialect) -> str:
+    """Returns the condition of events that an import brought in: those whose own `IMPORT_PROPERTY` names it."""
+    properties = sa.column("event_data", EVENTS.c.event_data.type)
+    named = fn.JsonScalar(
+        properties, fn.JsonPath(sa.literal(f"/{IMPORT_PROPERTY}"), sa.literal(IMPORT_PROPERTY))
+    )
+    condition = named == sa.literal(str(import_id))
+    return str(condition.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
 
 
 def has_sequence_number(numbers: Collection[int]) -> Iterator[str]:
@@ -57,3 +66,8 @@ def has_sequence_number(numbers: Collection[int]) -> Iterator[str]:
 def timestamp_literal(moment: datetime) -> str:
     """Returns a time as text in SQL, with microseconds."""
     return f"'{to_naive_utc(moment):%Y-%m-%d %H:%M:%S.%f}'"
+
+
+def timestamp_value(naive_utc: datetime) -> str:
+    """Returns a naive UTC time as a value in SQL, with microseconds."""
+    return f"CAST('{naive_utc:%Y-%m-%d %H:%M:%S.%f}' AS TIMESTAMP)"

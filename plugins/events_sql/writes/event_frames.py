@@ -10,7 +10,7 @@ from uuid import UUID
 
 import polars as pl
 
-from plugins.events_sql.identity.identity_links import IDENTITY_EVENTS, read_identity_links
+from plugins.events_sql.identity.identity_links import IDENTITY_EVENTS, read_alias_and_email_match_unless_bot
 from plugins.events_sql.schema.row_mapping import to_column_value
 from plugins.events_sql.schema.tables import BATCH, JSON_COLUMNS, without_none
 from service_core.plugin import COLUMNS, WEB, ColumnGroup, Event, EventColumns, SupersededEvent
@@ -44,7 +44,9 @@ def _identity_series(columns: EventColumns) -> list[pl.Series]:
     named = zip(columns.column("event_name"), columns.column("external_ids"), strict=True)
     for place, (name, external_ids) in enumerate(named):
         if external_ids or name in IDENTITY_EVENTS:
-            previous[place], web_visitor[place], carries[place] = read_identity_links(columns[place])
+            previous[place], web_visitor[place], carries[place] = read_alias_and_email_match_unless_bot(
+                columns[place]
+            )
     return [
         pl.Series("previous_id", previous, dtype=pl.String),
         pl.Series("web_visitor_id", web_visitor, dtype=pl.String),

@@ -5,6 +5,7 @@ page and its server may report each order under one id.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -21,6 +22,7 @@ from plugins.events_sql.schema.tables import (
 )
 from plugins.events_sql.writes import derived_tables
 from plugins.events_sql.writes.append_statements import NEWLY_SUPERSEDED, insert_rows
+from plugins.events_sql.writes.event_conditions import timestamp_value
 from plugins.events_sql.writes.session_rows import session_rows
 from service_core.plugin import COLUMNS, WEB
 
@@ -61,18 +63,21 @@ def move_superseded_events(writer: StatementRunner) -> None:
     _recompute_email_digests(writer)
 
 
-def insert_events_of_batch(writer: StatementRunner, superseded: Sequence[tuple[int, int]]) -> None:
+def insert_events_of_batch(
+    writer: StatementRunner, superseded: Sequence[tuple[int, int]], recorded_at: datetime
+) -> None:
     """Inserts the events of the table ``batch`` unless they are there.
 
     Args:
         writer: of the store.
         superseded: row number and sequence number of the superseding event, of each event.
+        recorded_at: naive UTC at which they became visible.
     """
     names = ", ".join(f.name for f in COLUMNS)
     numbers = ", ".join(f"({place}, {superseded_by})" for place, superseded_by in superseded)
     writer.execute_text(
-        f"INSERT INTO superseded_events ({names}, superseded_by) "  # noqa: S608 - names and numbers
-        f"SELECT {', '.join(f'b.{f.name}' for f in COLUMNS)}, n.superseded_by FROM batch b "
+        f"INSERT INTO superseded_events ({names}, superseded_by, recorded_at) "  # noqa: S608 - names and numbers
+        f"SELECT {', '.join(f'b.{f.name}' for f in COLUMNS)}, n.superseded_by, {timestamp_value(recorded_at)} FROM batch b "
         f"JOIN (VALUES {numbers}) AS n(row_no, superseded_by) ON n.row_no = b.row_no "
         "WHERE NOT EXISTS (SELECT 1 FROM superseded_events s "
         "WHERE s.workspace_id = b.workspace_id AND s.seq = b.seq)"
@@ -85,7 +90,7 @@ def _events_to_move() -> sa.Select[Any]:
     same = sa.and_(_SUPERSEDED.workspace_id == e.workspace_id, _SUPERSEDED.seq == e.seq)
     is_kept = sa.exists().where(kept.workspace_id == e.workspace_id, kept.seq == e.seq)
     return (
-        sa.select(*(e[f.name] for f in COLUMNS), _SUPERSEDED.superseded_by)
+        sa.select(*(e[f.name] for f in COLUMNS), _SUPERSEDED.superseded_by, e.recorded_at)
         .join_from(EVENTS, NEWLY_SUPERSEDED, same)
         .where(e.source == WEB, ~is_kept)
     )

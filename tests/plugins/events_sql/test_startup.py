@@ -43,6 +43,18 @@ async def test_start_creates_the_folder_of_the_file(tmp_path: Path) -> None:
     assert (tmp_path / "new" / "newer" / "events.db").exists()
 
 
+async def test_store_in_memory_spills_nothing_into_the_working_directory(tmp_path: Path) -> None:
+    store = collect_plugins_into_registry().open_adapter("events", "duckdb-memory://", base_folder=tmp_path)
+    await store.start()
+    try:
+        [(folder,)] = await store._engine.run_read_within_time_budget(
+            lambda runner: runner.execute_text("SELECT current_setting('temp_directory')")
+        )
+    finally:
+        await store.aclose()
+    assert folder == ""
+
+
 async def test_file_in_place_of_the_folder_stops_the_start(tmp_path: Path) -> None:
     (tmp_path / "new").touch()
     store = collect_plugins_into_registry().open_adapter(

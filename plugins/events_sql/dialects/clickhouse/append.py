@@ -14,8 +14,9 @@ from uuid import UUID, uuid4
 
 import sqlalchemy as sa
 
-from plugins.events_sql.dialects.clickhouse import deletion
+from plugins.events_sql.dialects.clickhouse import deletion, event_versions
 from plugins.events_sql.dialects.clickhouse.lone_links import insert_lone_links, visitors_with_new_strong_id
+from plugins.events_sql.dialects.clickhouse.person_merges import recompute_person_merges
 from plugins.events_sql.dialects.clickhouse.replacing_rows import (
     CHANGED_NUMBERS,
     id_number,
@@ -31,16 +32,16 @@ from plugins.events_sql.dialects.clickhouse.superseded_events import (
     move_superseded_events_and_recompute_derived_tables,
 )
 from plugins.events_sql.execution.query_executor import StatementRunner
-from plugins.events_sql.identity.identity_links import WEB_ATTRIBUTION_MATCHED, read_identity_links
-from plugins.events_sql.identity.person_merges import compute_person_merges
+from plugins.events_sql.identity.identity_links import (
+    WEB_ATTRIBUTION_MATCHED,
+    read_alias_and_email_match_unless_bot,
+)
 from plugins.events_sql.schema.row_mapping import to_column_value, to_naive_utc, to_utc
 from plugins.events_sql.schema.tables import (
     EMAIL_DIGESTS,
     EVENTS,
     ID_NUMBERS,
-    PERSON_MERGES,
     REPORTED_TOUCHES,
-    REVOKED_LINKS,
     SESSIONS,
     TOUCH_CANDIDATES,
     VISITOR_ID_PAIRS,
@@ -94,14 +95,18 @@ class ReplacingWrites:
             (workspace, name, id_number(workspace, name))
             for workspace, name in _prefixed_ids_with_workspace(events)
         ]
+        recorded_at = to_naive_utc(writer.read_recording_time())
         became_strong = visitors_with_new_strong_id(writer, _prefixed_ids_with_workspace(events))
         insert_block(writer, ID_NUMBERS, numbered_ids)
         insert_session(writer).create_temp_table_from_rows(_BATCH_IDS, numbered_ids)
         if new:
-            insert_block(writer, EVENTS, list(map(_event_row, new)), token=_token_of_events(new))
+            rows = [_event_row(event, recorded_at) for event in new]
+            insert_block(writer, EVENTS, rows, token=_token_of_events(new))
         if superseded:
-            insert_superseded_events(
-                writer, choose_those_of_stored_events(writer, batch, superseded, _BATCH_EVENT_IDS)
+            _insert_superseded_events_recorded_once(
+                writer,
+                choose_those_of_stored_events(writer, batch, superseded, _BATCH_EVENT_IDS),
+                recorded_at,
             )
         for workspace in {event.workspace_id for event in events}:
             _update_derived_tables(
@@ -114,7 +119,9 @@ class ReplacingWrites:
 
     def store_superseded_events(self, writer: StatementRunner, superseded: Sequence[SupersededEvent]) -> None:
         """Stores superseded events that are not stored yet."""
-        insert_superseded_events(writer, superseded)
+        _insert_superseded_events_recorded_once(
+            writer, superseded, to_naive_utc(writer.read_recording_time())
+        )
 
     def _move_superseded_if_any(self, writer: StatementRunner, batch: Sequence[Event]) -> bool:
         """Moves stored events of senders without a key whose id an event of the batch has, sent with a key."""
@@ -125,18 +132,18 @@ class ReplacingWrites:
                 writer, self._cluster, version, workspace, events
             )
             _recompute_visitor_owners(writer, version, workspace, visitors)
-            _recompute_person_merges(writer, version, workspace)
+            recompute_person_merges(writer, version, workspace)
         return bool(superseded)
 
     def revoke_links_and_recompute_owners(
         self, writer: StatementRunner, workspace_id: UUID, event_id: str
     ) -> None:
         """Removes the identity links of an event, also when the event arrives only later."""
-        insert_block(writer, REVOKED_LINKS, [(workspace_id, event_id)])
+        event_versions.insert_revocation_once(writer, workspace_id, event_id)
         version = _next_version(writer)
         visitors = writer.fetch_rows(visitors_linked_by_event(workspace_id, event_id))
         _recompute_visitor_owners(writer, version, workspace_id, {visitor for (visitor,) in visitors})
-        _recompute_person_merges(writer, version, workspace_id)
+        recompute_person_merges(writer, version, workspace_id)
 
     def rebuild_derived_tables(self, writer: StatementRunner) -> None:
         """Recomputes all derived tables, workspace by workspace."""
@@ -149,7 +156,13 @@ class ReplacingWrites:
 
     def update_enriched_columns(self, writer: StatementRunner, events: Sequence[Event]) -> None:
         """Inserts the events again: a row replaces the older one with its sorting key."""
-        insert_block(writer, EVENTS, list(map(_event_row, events)), token=uuid4().hex)
+        recorded_at = event_versions.keep_versions_of_reenriched_events(writer, events)
+        rows = [
+            _event_row(e, recorded_at[e.workspace_id, e.seq])
+            for e in events
+            if (e.workspace_id, e.seq) in recorded_at
+        ]
+        insert_block(writer, EVENTS, rows, token=uuid4().hex)
 
     def rebuild_workspace(self, writer: StatementRunner, workspace_id: UUID) -> None:
         """Recomputes all derived rows of a workspace."""
@@ -160,10 +173,43 @@ class ReplacingWrites:
     ) -> Counter[str]:
         """Deletes the events of a workspace that meet any of the conditions, and recomputes what is derived."""
         deleted = deletion.delete_events(writer, self._cluster, workspace_id, conditions)
+        if deleted.total():
+            event_versions.record_deletion(writer, workspace_id)
+        return self._rebuild_after_deletion(writer, workspace_id, deleted)
+
+    def remove_events_keeping_versions(
+        self, writer: StatementRunner, workspace_id: UUID, condition: str
+    ) -> Counter[str]:
+        """Deletes events and keeps what they were for reads of an earlier instant."""
+        event_versions.keep_versions_of_removed_events(writer, workspace_id, condition)
+        deleted = deletion.delete_events(writer, self._cluster, workspace_id, [condition], keep_versions=True)
+        if deleted["revoked_links"]:
+            event_versions.record_deletion(writer, workspace_id)
+        return self._rebuild_after_deletion(writer, workspace_id, deleted)
+
+    def _rebuild_after_deletion(
+        self, writer: StatementRunner, workspace_id: UUID, deleted: Counter[str]
+    ) -> Counter[str]:
         rebuild_workspace(writer, workspace_id)
         if deleted["events"]:
             deleted += deletion.delete_unused_ids(writer, self._cluster, workspace_id)
         return deleted
+
+    def delete_event_versions(self, writer: StatementRunner, condition: str) -> None:
+        """Deletes what events were, where a SQL condition is met."""
+        deletion.delete_rows(writer, self._cluster, "event_versions", condition)
+
+    def wait_for_running_appends(self, writer: StatementRunner) -> None:
+        """Does nothing: an append becomes visible row block by row block."""
+
+
+def _insert_superseded_events_recorded_once(
+    writer: StatementRunner, superseded: Sequence[SupersededEvent], recorded_at: datetime
+) -> None:
+    """Inserts superseded events; one that is there keeps the time at which it became visible."""
+    known = event_versions.recorded_at_of_superseded_events(writer, superseded)
+    times = {**dict.fromkeys((each.event.seq for each in superseded), recorded_at), **known}
+    insert_superseded_events(writer, superseded, times)
 
 
 def rebuild_workspace(writer: StatementRunner, workspace: UUID) -> None:
@@ -171,7 +217,7 @@ def rebuild_workspace(writer: StatementRunner, workspace: UUID) -> None:
     version = _next_version(writer)
     for table, rows in derived_tables.workspace_rebuild_queries(workspace).items():
         insert_versioned_and_mark_deleted(writer, version, table, rows, [table.c.workspace_id == workspace])
-    _recompute_person_merges(writer, version, workspace)
+    recompute_person_merges(writer, version, workspace)
 
 
 def _update_derived_tables(
@@ -213,11 +259,14 @@ def _update_derived_tables(
     changed_visitors = _visitors_whose_owner_may_change(writer, workspace, events) | lone_links
     _recompute_visitor_owners(writer, version, workspace, changed_visitors)
     if (
-        any(links.previous_id or links.carries_external_id for links in map(read_identity_links, events))
+        any(
+            links.previous_id or links.carries_external_id
+            for links in map(read_alias_and_email_match_unless_bot, events)
+        )
         or (changed_visitors and _has_identity_events_or_email_seekers(writer, workspace))
         or (any(map(has_email, events)) and _has_provider_visitor_seeking_email(writer, workspace))
     ):
-        _recompute_person_merges(writer, version, workspace)
+        recompute_person_merges(writer, version, workspace)
 
 
 def _session_number(event: Event) -> int:
@@ -228,7 +277,7 @@ def _prefixed_ids_with_workspace(events: Iterable[Event]) -> set[tuple[UUID, str
     """Returns all ids in events, with their workspaces."""
     ids = set()
     for event in events:
-        links = read_identity_links(event)
+        links = read_alias_and_email_match_unless_bot(event)
         prefixed_ids = [
             ("v:", event.visitor_id),
             ("u:", event.strong_id),
@@ -277,7 +326,7 @@ def _events_not_received_within_week(writer: StatementRunner, events: Sequence[E
     ]
 
 
-def _event_row(event: Event) -> list[Any]:
+def _event_row(event: Event, recorded_at: datetime) -> list[Any]:
     strong = None if event.strong_id is None else id_number(event.workspace_id, f"u:{event.strong_id}")
     visitor = id_number(event.workspace_id, f"v:{event.visitor_id}")
     return [
@@ -285,6 +334,7 @@ def _event_row(event: Event) -> list[Any]:
         visitor,
         strong,
         _session_number(event),
+        recorded_at,
     ]
 
 
@@ -394,16 +444,3 @@ def _has_provider_visitor_seeking_email(writer: StatementRunner, workspace: UUID
     return bool(
         writer.fetch_rows(sa.select(c.number).where(c.workspace_id == workspace, c.source != "").limit(1))
     )
-
-
-def _recompute_person_merges(writer: StatementRunner, version: int, workspace: UUID) -> None:
-    """Recomputes and stores which ids are merged into another person; marks merges that no longer hold as deleted."""
-    person_by_merged_id = compute_person_merges(writer, workspace)
-    old = writer.fetch_rows(
-        sa.select(PERSON_MERGES.c.number, PERSON_MERGES.c.person_no).where(
-            PERSON_MERGES.c.workspace_id == workspace
-        )
-    )
-    rows = [(workspace, no, person, version, 1) for no, person in old if no not in person_by_merged_id]
-    rows += [(workspace, no, person, version + 1, 0) for no, person in person_by_merged_id.items()]
-    insert_block(writer, PERSON_MERGES, rows)

@@ -11,13 +11,16 @@ from typing import Any, Final, get_args
 import sqlalchemy as sa
 
 from plugins.events_sql.dialects.clickhouse.compiler import type_name
-from plugins.events_sql.schema.store_version import INSERT_VERSION
+from plugins.events_sql.schema.store_version import INSERT_VERSION, insert_recording_start_if_new
 from plugins.events_sql.schema.tables import (
     EMAIL_DIGESTS,
     ENTRY_PREFIX,
+    EVENT_DELETIONS,
+    EVENT_VERSIONS,
     EVENTS,
     ID_NUMBERS,
     PERSON_MERGES,
+    RECORDING_STARTS,
     REPORTED_TOUCHES,
     REVOKED_LINKS,
     SESSIONS,
@@ -44,6 +47,9 @@ _SORTING_KEYS: Final = {
     PERSON_MERGES: "workspace_id, number",
     REVOKED_LINKS: "workspace_id, event_id",
     SUPERSEDED_EVENTS: "workspace_id, seq",
+    EVENT_VERSIONS: "workspace_id, seq, recorded_until",
+    EVENT_DELETIONS: "workspace_id, deleted_at",
+    RECORDING_STARTS: "started_at",
 }
 DERIVED_TABLES: Final = (
     SESSIONS,
@@ -131,6 +137,8 @@ def create_if_missing_statements(cluster: str) -> Iterator[str]:
             )
         if table is STORE_VERSION:
             yield INSERT_VERSION
+        if table is RECORDING_STARTS:
+            yield insert_recording_start_if_new()
 
 
 def _create_local_table_statement(table: sa.Table, cluster: str) -> str:
@@ -166,7 +174,10 @@ def clickhouse_column_type(table: sa.Table, column: sa.Column[Any]) -> str:
     if column.name in {"touch", "campaign"}:
         return "Array(Nullable(String))"
     spelled, name = type_name(column.type), column.name.removeprefix(ENTRY_PREFIX)
-    of_event = table in {EVENTS, SUPERSEDED_EVENTS, TOUCH_CANDIDATES, REPORTED_TOUCHES} or column.name != name
+    of_event = (
+        table in {EVENTS, SUPERSEDED_EVENTS, EVENT_VERSIONS, TOUCH_CANDIDATES, REPORTED_TOUCHES}
+        or column.name != name
+    )
     if (
         column.name in {"strong_no", "campaign_at", "exit_page", "exit_at"}
         and table not in {VISITOR_OWNERS, VISITOR_ID_PAIRS, WEAK_LINKS}

@@ -81,13 +81,30 @@ def _truncate_addresses_in(writer: StatementRunner, cluster: str, table: str, sp
 
 
 def delete_events(
-    writer: StatementRunner, cluster: str, workspace_id: UUID, conditions: Sequence[str]
+    writer: StatementRunner,
+    cluster: str,
+    workspace_id: UUID,
+    conditions: Sequence[str],
+    *,
+    keep_versions: bool = False,
 ) -> Counter[str]:
-    """Deletes the events of a workspace that meet any of the conditions, and the revocations of their links."""
+    """Deletes the events of a workspace that meet any of the conditions, and the revocations of their links.
+
+    Args:
+        writer: of the store.
+        cluster: name of the cluster; empty for one server.
+        workspace_id: the workspace.
+        conditions: of the events, in SQL.
+        keep_versions: whether what the events were stays readable at an earlier instant.
+    """
     own = f"workspace_id = '{workspace_id}'"
     deleted = Counter(events=0)
     for condition in conditions:
         deleted += _delete_superseded_events(writer, cluster, own, condition)
+        versions = 0 if keep_versions else _count(writer, f"event_versions WHERE {own} AND {condition}")
+        if versions:
+            _mutate(writer, cluster, "event_versions", f"DELETE WHERE {own} AND {condition}")
+            deleted["event_versions"] += versions
         rows = writer.execute_text(f"SELECT event_id FROM events WHERE {own} AND {condition}")  # noqa: S608 - no input
         if not rows:
             continue
@@ -124,6 +141,11 @@ def delete_events_by_seq(
     """Deletes events by sequence number; revocations of their links stay."""
     for condition in has_sequence_number(list(seqs)):
         _mutate(writer, cluster, "events", f"DELETE WHERE workspace_id = '{workspace_id}' AND {condition}")
+
+
+def delete_rows(writer: StatementRunner, cluster: str, table: str, condition: str) -> None:
+    """Deletes the rows of a table that meet a condition."""
+    _mutate(writer, cluster, table, f"DELETE WHERE {condition}")
 
 
 def delete_unused_ids(writer: StatementRunner, cluster: str, workspace_id: UUID) -> Counter[str]:

@@ -5,7 +5,8 @@ under one id, so a rebuild of the workspace would come with every order.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -111,10 +112,22 @@ def _has_id_of_batch(batch: Sequence[Event], batch_event_ids: sa.TableClause) ->
     )
 
 
-def insert_superseded_events(writer: StatementRunner, superseded: Iterable[SupersededEvent]) -> None:
-    """Inserts superseded events; one that is there is replaced by itself."""
+def insert_superseded_events(
+    writer: StatementRunner, superseded: Iterable[SupersededEvent], recorded_at: Mapping[int, datetime]
+) -> None:
+    """Inserts superseded events; one that is there is replaced by itself.
+
+    Args:
+        writer: runs the statement.
+        superseded: the events.
+        recorded_at: sequence number to the naive UTC at which the event became visible.
+    """
     rows = [
-        [*(to_column_value(f.name, getattr(each.event, f.name)) for f in COLUMNS), each.superseded_by]
+        [
+            *(to_column_value(f.name, getattr(each.event, f.name)) for f in COLUMNS),
+            each.superseded_by,
+            recorded_at[each.event.seq],
+        ]
         for each in superseded
     ]
     insert_block(writer, SUPERSEDED_EVENTS, rows)
@@ -137,7 +150,7 @@ def move_superseded_events_and_recompute_derived_tables(
     seqs = [event.seq for event in superseded]
     visitors = {event.visitor_no for event in superseded}
     visitors |= _visitors_of_weak_links(writer, workspace, seqs)
-    insert_superseded_events(writer, _read_superseded_events(writer, workspace, superseded))
+    insert_superseded_events(writer, *_read_superseded_events(writer, workspace, superseded))
     deletion.delete_events_by_seq(writer, cluster, workspace, seqs)
     set_changed_numbers(writer, {event.session_no for event in superseded})
     own_sessions = (EVENTS.c.workspace_id == workspace, EVENTS.c.session_no.in_(_NUMBERS))
@@ -158,15 +171,20 @@ def move_superseded_events_and_recompute_derived_tables(
 
 def _read_superseded_events(
     writer: StatementRunner, workspace: UUID, superseded: Iterable[NewlySuperseded]
-) -> list[SupersededEvent]:
+) -> tuple[list[SupersededEvent], dict[int, datetime]]:
+    """Returns the events with what supersedes them, and by sequence number when they became visible."""
     superseded_by = {each.seq: each.superseded_by for each in superseded}
-    columns = [EVENTS.c[f.name] for f in COLUMNS]
+    columns = [*(EVENTS.c[f.name] for f in COLUMNS), EVENTS.c.recorded_at]
     rows = writer.fetch_rows(
         sa.select(*columns).where(
             EVENTS.c.workspace_id == workspace, _is_any_seq(EVENTS.c.seq, superseded_by)
         )
     )
-    return [SupersededEvent(event, superseded_by[event.seq]) for event in map(row_to_event, rows)]
+    events = [row_to_event(row[:-1]) for row in rows]
+    return (
+        [SupersededEvent(event, superseded_by[event.seq]) for event in events],
+        {event.seq: row[-1] for event, row in zip(events, rows, strict=True)},
+    )
 
 
 def _visitors_of_weak_links(writer: StatementRunner, workspace: UUID, seqs: Iterable[int]) -> set[int]:

@@ -173,6 +173,8 @@ class DuckDbBackend:
             "storage_compatibility_version": STORAGE_VERSION,
             "dynamic_or_filter_threshold": _INDEX_LOOKUP_LIMIT,
         }
+        if self._path is None:
+            self._options["temp_directory"] = ""  # events in memory are not written to the working directory
         if settings.threads:
             self._options["threads"] = settings.threads
         self._parsed_statements: LruCache[duckdb.Statement] = LruCache(_MAX_PARSED_STATEMENTS)

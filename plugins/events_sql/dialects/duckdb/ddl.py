@@ -12,7 +12,7 @@ from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.schema import CreateTable
 
 from plugins.events_sql.dialects.duckdb import compaction
-from plugins.events_sql.schema.store_version import INSERT_VERSION
+from plugins.events_sql.schema.store_version import INSERT_VERSION, insert_recording_start_if_new
 from plugins.events_sql.schema.tables import METADATA
 
 _INDEXES: Final = {
@@ -40,3 +40,4 @@ def create_if_missing_statements(dialect: DefaultDialect) -> Iterator[str]:
     for name, place in _INDEXES.items():
         yield f"CREATE INDEX IF NOT EXISTS {name} ON {place}"
     yield INSERT_VERSION
+    yield insert_recording_start_if_new()

@@ -6,7 +6,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from plugins.events_sql.dialects.postgresql.compiler import PostgreSqlDialect, column_definition
-from plugins.events_sql.schema.store_version import INSERT_VERSION
+from plugins.events_sql.schema.store_version import INSERT_VERSION, insert_recording_start_if_new
 from plugins.events_sql.schema.tables import METADATA
 
 UNICODE_COLLATIONS: Final = ("pg_c_utf8", "C.utf8", "und-x-icu", "en_US.utf8")
@@ -22,6 +22,7 @@ _INDEXES: Final = {
     " INCLUDE (visitor_no, strong_no, session_no, event_name, is_bot, source)",
     "events_with_revenue": "events (workspace_id, timestamp) WHERE revenue IS NOT NULL",
     "events_by_id": "events (workspace_id, event_id)",
+    "events_recorded_later": "events USING brin (received_at, recorded_at)",
     "events_of_session": "events (session_no, timestamp, seq)",
     "events_of_visitor": "events (visitor_no, timestamp)",
     "events_of_order": "events (order_id) WHERE order_id IS NOT NULL",
@@ -48,6 +49,7 @@ _INDEXES: Final = {
     "person_merges_by_number": "person_merges (workspace_id, number)",
     "person_merges_by_person": "person_merges (person_no)",
     "superseded_events_by_seq": "superseded_events (workspace_id, seq)",
+    "event_versions_by_seq": "event_versions (workspace_id, seq)",
     "superseded_events_by_superseding": "superseded_events (workspace_id, superseded_by)",
 }
 
@@ -85,6 +87,7 @@ def create_if_missing_statements(
     for name, place in _INDEXES.items():
         yield f"CREATE INDEX IF NOT EXISTS {name} ON {place}"
     yield INSERT_VERSION
+    yield insert_recording_start_if_new()
 
 
 def column_definitions(table: sa.Table, dialect: PostgreSqlDialect) -> str:

@@ -1,0 +1,1 @@
+"""Answers as they were at an earlier instant."""
