@@ -1,0 +1,1 @@
+"""Tasks of plugins in the background: reactions to stored events, and scheduled jobs."""
