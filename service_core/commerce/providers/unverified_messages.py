@@ -6,9 +6,11 @@ encrypted.
 
 import base64
 import hashlib
+import ipaddress
 import json
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -33,6 +35,8 @@ MAX_KEPT_PER_HOUR: Final = 1_000
 
 MAX_KEPT_BYTES_PER_HOUR: Final = 50_000_000
 """Bytes of these messages, which are usually a few thousand each."""
+
+_SEPARATORS: Final = re.compile(r"[,;=\s\"\[\]]+")
 
 
 @dataclass(slots=True)
@@ -88,7 +92,8 @@ class UnverifiedMessages:
         byte_count = len(headers) + len(delivery.body)
         if not self._kept.count_if_room((workspace_id, provider_id), delivery.received_at, byte_count):
             return None
-        sealed = self.cipher.encrypt(headers, _associated_data(workspace_id, provider_id))
+        kept = json.dumps(_without_addresses(delivery.headers)).encode()
+        sealed = self.cipher.encrypt(kept, _associated_data(workspace_id, provider_id))
         digest = hashlib.sha256(headers + b"\0" + delivery.body).hexdigest()
         return await self.queue.offer(
             ReceivedEvent(
@@ -133,6 +138,26 @@ class UnverifiedMessages:
         if not is_signed:
             return _with_reason(arrival, f"{provider.id}: the signature is not valid")
         return arrival._replace(headers=unmapped_delivery_headers(provider, delivery))
+
+
+def _without_addresses(headers: Mapping[str, str]) -> dict[str, str]:
+    """Returns the headers that name no IP address: addresses are cut after 7 days, and these headers cannot be changed then."""
+    return {name: value for name, value in headers.items() if not any(map(_is_address, _parts(value)))}
+
+
+def _parts(value: str) -> Iterator[str]:
+    """Yields the words of a header value, with and without a port."""
+    for word in _SEPARATORS.split(value):
+        yield word
+        yield word.rpartition(":")[0]
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _with_reason(arrival: ReceivedEvent, reason: str) -> ReceivedEvent:

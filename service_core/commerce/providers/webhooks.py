@@ -33,6 +33,8 @@ MAX_WEBHOOK_BYTES: Final = 1_000_000
 SYNC_MARK_INTERVAL: Final = timedelta(minutes=1)
 """Least time between two updates of ``last_synced_at`` by messages."""
 
+_WEBHOOK_KINDS: Final = frozenset({ProviderKind.REVENUE, ProviderKind.EVENTS})
+
 _TOO_LARGE: Final = IngestResponse(413, {"error": "Payload too large. Maximum size is 1MB."})
 _INVALID_SIGNATURE: Final = IngestResponse(
     401, {"error": REJECTION_MESSAGES[RejectionReason.INVALID_SIGNATURE]}
@@ -46,7 +48,7 @@ _log: Final = logging.getLogger("touchpoint.webhooks")
 
 @dataclass(frozen=True, slots=True)
 class WebhookHandler:
-    """Takes the messages of the connected revenue providers.
+    """Takes the messages of the connected revenue providers and webhook sources.
 
     Args:
         providers: by id.
@@ -149,7 +151,7 @@ class WebhookHandler:
     async def _find_workspace_with_live_connection(
         self, workspace_public_id: str, provider_id: str
     ) -> tuple[Workspace, Connection] | None:
-        """Returns an active workspace and its connection to a revenue provider; None without either."""
+        """Returns an active workspace and its connection to what sends webhooks; None without either."""
         workspace = await self.workspaces.find_by_public_id(workspace_public_id)
         if workspace is None or not workspace.active:
             return None
@@ -157,8 +159,7 @@ class WebhookHandler:
         live = (
             connection
             for connection in known
-            if connection.kind is ProviderKind.REVENUE
-            and connection.status is not ConnectionStatus.DISCONNECTED
+            if connection.kind in _WEBHOOK_KINDS and connection.status is not ConnectionStatus.DISCONNECTED
         )
         connection = next((each for each in live if each.provider == provider_id), None)
         return None if connection is None else (workspace, connection)
