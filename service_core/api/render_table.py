@@ -1,4 +1,4 @@
-"""Renders tables as CSV and NDJSON, and chooses the format by the header ``Accept``."""
+"""Renders tables as CSV, NDJSON and Arrow streams, and chooses the format by the header ``Accept``."""
 
 import csv
 import io
@@ -7,15 +7,20 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from service_core.api.http_messages import ApiResponse, JsonCodec
+from service_core.api.http_messages import ApiResponse, ArrowEncoder, JsonCodec
 from service_core.api.render import DEFAULT_HEADERS, json_default
 from service_core.kernel.answer_table import AnswerTable
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.file_response import CSV_MEDIA_TYPE, FORMULA_STARTS, NDJSON_MEDIA_TYPE
+from service_core.kernel.file_response import (
+    ARROW_MEDIA_TYPE,
+    CSV_MEDIA_TYPE,
+    FORMULA_STARTS,
+    NDJSON_MEDIA_TYPE,
+)
 from service_core.kernel.timestamps import format_timestamp
 
 JSON_MEDIA_TYPE: Final = "application/json"
-_OFFERED: Final = (JSON_MEDIA_TYPE, CSV_MEDIA_TYPE, NDJSON_MEDIA_TYPE)
+_OFFERED: Final = (JSON_MEDIA_TYPE, CSV_MEDIA_TYPE, NDJSON_MEDIA_TYPE, ARROW_MEDIA_TYPE)
 _EXPOSED: Final = "Access-Control-Expose-Headers"
 
 
@@ -48,39 +53,51 @@ def _quality(media_type: str, preference: Mapping[str, float]) -> float:
     return next((preference[name] for name in ranges if name in preference), 0.0)
 
 
-def render_table(
-    codec: JsonCodec, status: int, table: AnswerTable, media_type: str, headers: Mapping[str, str]
-) -> ApiResponse:
-    """Returns the response with the rows in a format of files.
+def encode_table(table: AnswerTable, media_type: str, codec: JsonCodec, encode_arrow: ArrowEncoder) -> bytes:
+    """Returns the rows in a format of files.
 
     Args:
-        codec: writes the records of NDJSON.
-        status: the status of the answer.
         table: the rows.
-        media_type: `CSV_MEDIA_TYPE` or `NDJSON_MEDIA_TYPE`.
-        headers: further headers.
+        media_type: `CSV_MEDIA_TYPE`, `NDJSON_MEDIA_TYPE` or `ARROW_MEDIA_TYPE`.
+        codec: writes the records of NDJSON.
+        encode_arrow: writes Arrow streams.
 
     Raises:
-        BadRequest: ``invalid_parameter``, when a CSV file cannot hold a part of the answer.
+        BadRequest: ``invalid_parameter``, when the format cannot hold a part of the answer.
     """
-    is_csv = media_type == CSV_MEDIA_TYPE
+    if media_type == NDJSON_MEDIA_TYPE:
+        return _ndjson_bytes(codec, table)
+    _require_rows_only(table)
+    return _csv_bytes(table) if media_type == CSV_MEDIA_TYPE else encode_arrow(table)
+
+
+def build_table_response(
+    status: int, table: AnswerTable, media_type: str, headers: Mapping[str, str], content: bytes
+) -> ApiResponse:
+    """Returns the response with an encoded table, whose headers scripts of other origins can read."""
     exposed = ", ".join((DEFAULT_HEADERS[_EXPOSED], *table.headers))
     described = {"Content-Type": media_type, "X-Content-Type-Options": "nosniff"}
     return ApiResponse(
-        status,
-        {**described, **DEFAULT_HEADERS, _EXPOSED: exposed, **table.headers, **headers},
-        _csv_bytes(table) if is_csv else _ndjson_bytes(codec, table),
+        status, {**described, **DEFAULT_HEADERS, _EXPOSED: exposed, **table.headers, **headers}, content
     )
 
 
-def _csv_bytes(table: AnswerTable) -> bytes:
-    if table.field_without_csv is not None:
+def _require_rows_only(table: AnswerTable) -> None:
+    """Refuses an answer of which a part is not in its rows.
+
+    Raises:
+        BadRequest: ``invalid_parameter``.
+    """
+    if table.field_outside_rows is not None:
         raise BadRequest(
-            f"A CSV file has no place for {table.field_without_csv}",
+            f"A CSV file or Arrow stream has no place for {table.field_outside_rows}",
             "invalid_parameter",
-            field=table.field_without_csv,
+            field=table.field_outside_rows,
             hint="Leave it out, or accept application/x-ndjson or application/json.",
         )
+
+
+def _csv_bytes(table: AnswerTable) -> bytes:
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(map(_csv_cell, table.columns))
