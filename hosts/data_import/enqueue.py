@@ -16,15 +16,20 @@ from service_core.delivery.imports.models import ImportMark
 from service_core.ingestion.event_time import REPLACED, replace_or_clamp_event_time
 from service_core.ingestion.import_sources.models import ImportEntry
 from service_core.ingestion.import_sources.reconciliation import SheetDays, add_to_sheet
+from service_core.ingestion.imported_ids import is_reserved_for_imports, row_id_of_import
 from service_core.ingestion.models import (
-    IMPORT_PROPERTY,
+    IMPORT_HEADER,
     PROVIDER_HEADER,
     IngestEndpoint,
     ReceivedEvent,
     RejectionReason,
 )
 from service_core.ingestion.ports import EnqueueResult, IngestQueue
-from service_core.ingestion.validation import ValidatedEvent, validate_name_and_identity
+from service_core.ingestion.validation import (
+    EVENT_ID_FIELDS,
+    ValidatedEvent,
+    validate_name_and_identity,
+)
 from service_core.kernel.clock import Clock
 from service_core.kernel.ids import new_id
 
@@ -91,7 +96,7 @@ class EventImporter:
         return next((outcome for outcome in outcomes if outcome == EnqueueResult.QUEUED.value), outcomes[0])
 
     async def _enqueue_body(self, entry: ImportEntry, sent: Mapping[str, Any]) -> str:
-        body = self._with_mark(sent if self._shift is None else shift_timestamp(sent, self._shift))
+        body = _with_row_ids(sent if self._shift is None else shift_timestamp(sent, self._shift))
         verdict = validate_name_and_identity(body)
         if isinstance(verdict, RejectionReason):
             await self._queue.count_rejected(
@@ -106,19 +111,13 @@ class EventImporter:
             )
         return offer.value
 
-    def _with_mark(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        if self._mark is None:
-            return body
-        properties = body.get("properties")
-        marked = {IMPORT_PROPERTY: str(self._mark.import_id)}
-        return {**body, "properties": {**(properties if isinstance(properties, dict) else {}), **marked}}
-
     def _build_event_with_fallback_id(
         self, entry: ImportEntry, body: object, validated: ValidatedEvent
     ) -> ReceivedEvent:
-        event_id = validated.event_id or entry.event_id
-        if event_id is not None and self._mark is not None:
-            event_id = self._mark.event_id(event_id)
+        event_id, headers = validated.event_id or entry.event_id, entry.headers
+        if self._mark is not None:
+            headers = {**headers, IMPORT_HEADER: str(self._mark.import_id)}
+            event_id = event_id and self._mark.claimed_id(event_id)
         is_of_provider = PROVIDER_HEADER in entry.headers
         return ReceivedEvent(
             workspace_id=self._key.workspace_id,
@@ -130,5 +129,15 @@ class EventImporter:
             body=orjson.dumps(body),
             user_agent=entry.user_agent,
             address=entry.address,
-            headers=entry.headers,
+            headers=headers,
         )
+
+
+def _with_row_ids(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns a body whose event ids are those of rows: an exported event may have come in by an import itself."""
+    imported = {
+        name: row_id_of_import(body[name])
+        for name in EVENT_ID_FIELDS
+        if isinstance(body.get(name), str) and is_reserved_for_imports(body[name])
+    }
+    return {**body, **imported} if imported else body

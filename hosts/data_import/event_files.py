@@ -85,7 +85,7 @@ def _read_csv_or_parquet(path: Path) -> Iterator[ImportEntry]:
         for start in range(0, height, ROWS_PER_BATCH):
             for row in frame.slice(start, ROWS_PER_BATCH).collect().iter_rows(named=True):
                 cells = map(_unescape_formula, row.items()) if is_escaped else row.items()
-                yield ImportEntry(_row_to_nested_body_without_empty_cells(dict(cells)), byte_count=int(share))
+                yield ImportEntry(_row_to_nested_body_with_parsed_cells(dict(cells)), byte_count=int(share))
     except pl.exceptions.PolarsError as fault:
         raise StartupError(f"{path.name} cannot be read: {fault}") from None
 
@@ -102,7 +102,7 @@ def _unescape_formula(named_cell: tuple[str, Any]) -> tuple[str, Any]:
     return name, cell[1:] if escaped else cell
 
 
-def _row_to_nested_body_without_empty_cells(row: dict[str, Any]) -> dict[str, Any]:
+def _row_to_nested_body_with_parsed_cells(row: dict[str, Any]) -> dict[str, Any]:
     """Converts a row to a body; text cells that are JSON objects or lists are parsed."""
     body: dict[str, Any] = {}
     for column, cell in row.items():

@@ -11,7 +11,8 @@ from plugins.workspace_sql.database import SqlStore
 from plugins.workspace_sql.records import row_of
 from plugins.workspace_sql.statements import matches
 from plugins.workspace_sql.tables import IMPORTS
-from service_core.plugin import ImportJob, ImportStatus
+from plugins.workspace_sql.transactions import transaction_on
+from service_core.plugin import AuditEntry, ImportJob, ImportStatus
 
 _ROW: Final = IMPORTS.c
 _FINAL: Final = (
@@ -44,7 +45,9 @@ class SqlImports(SqlStore):
         newest = own.order_by(_ROW.created_at.desc(), _ROW.id.desc()).limit(limit)
         return await self._database.fetch_records(ImportJob, newest)
 
-    async def replace_import_if_unchanged(self, before: ImportJob, after: ImportJob) -> bool:
+    async def replace_import_if_unchanged(
+        self, before: ImportJob, after: ImportJob, audit_entry: AuditEntry | None = None
+    ) -> bool:
         """Saves the next state if status, attempt and ``free_at`` are still those of ``before``.
 
         A removed one invalidates the caches of all processes.
@@ -56,6 +59,8 @@ class SqlImports(SqlStore):
             is_replaced = bool((await connection.execute(update)).rowcount)
             if is_replaced and after.status is ImportStatus.REMOVED:
                 request_increment_at_commit(connection)
+            if is_replaced and audit_entry is not None:
+                await transaction_on(connection, before.workspace_id).audit.add(audit_entry)
             return is_replaced
 
     async def list_available_imports(self, now: datetime, limit: int) -> list[ImportJob]:

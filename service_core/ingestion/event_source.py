@@ -1,10 +1,10 @@
 """Determines which kind of client sent an event, and the end user's IP address."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
-from typing import Final
+from typing import Any, Final
 
 from service_core.ingestion.event_names import APP_OPENINGS, PAGE_VIEWS, SESSION_START
 from service_core.ingestion.models import (
@@ -15,6 +15,7 @@ from service_core.ingestion.models import (
     ReceivedEvent,
 )
 from service_core.ingestion.text_cache import MAX_CACHED_TEXT_LENGTH, cache_by_text
+from service_core.ingestion.validation import text_of_string_or_number
 from service_core.kernel.settings import IngestSettings
 
 API: Final = "api"
@@ -128,6 +129,13 @@ def reported_or_connection_ip(
         return None
     own = _normalized_ip_or_none(reported_ip) if isinstance(reported_ip, str) else None
     return own or (_normalized_ip_or_none(connection_ip) if connection_ip and event_source != API else None)
+
+
+def reported_user_agent(context: Mapping[str, Any]) -> str | None:
+    """Returns the user agent of the end user that the context of an event names."""
+    return text_of_string_or_number(context.get("userAgent")) or text_of_string_or_number(
+        context.get("user_agent")
+    )
 
 
 @cache_by_text(4096)

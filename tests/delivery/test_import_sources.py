@@ -1,5 +1,8 @@
 """History of other tools by the API: its sheet, its mark, numbers without it, and its removal."""
 
+from datetime import timedelta
+from uuid import UUID
+
 import pytest
 
 from hosts.worker.consumer import build_ingest_pipeline
@@ -90,6 +93,24 @@ async def test_removal_is_audited_and_the_file_comes_in_again(shop):
     again = await import_history(shop, "posthog", POSTHOG)
     assert (again["accepted"], again["duplicates"]) == (2, 0)
     assert await read_numbers(shop) == imported
+
+
+async def test_file_that_comes_again_after_weeks_adds_nothing(shop):
+    await import_history(shop, "posthog", POSTHOG)
+    imported = await read_numbers(shop)
+    shop.now += timedelta(days=20)
+    again = await import_history(shop, "posthog", POSTHOG + b"\n")
+    assert again["accepted"] == 2  # the queue has forgotten their ids; the store has not
+    assert await read_numbers(shop) == imported
+
+
+async def test_removal_and_its_audit_entry_are_one_transaction(shop):
+    job = await import_history(shop, "posthog", POSTHOG)
+    imports = shop.service.ports.workspace.imports
+    before = await imports.find_import(UUID(job["id"]))
+    with pytest.raises(AttributeError):
+        await imports.replace_import_if_unchanged(before, before.begin_removal(shop.now), "no entry")
+    assert (await shop.job(job["id"]))["status"] == "completed"
 
 
 async def test_removal_waits_for_accepted_events_that_are_not_stored(shop):

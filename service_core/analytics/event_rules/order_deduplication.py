@@ -1,8 +1,9 @@
 """Classifies payments of events, and removes duplicate reports of one order."""
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Final
 
 from service_core.analytics.event_rules.revenue_events import is_order_event, is_revenue_event
@@ -85,17 +86,41 @@ def report_precedence_storefront_first(event: Event) -> tuple[int, int, str]:
     return 2 if event.is_storefront else 1, known_components, provider
 
 
+NOTHING_NAMED_TOGETHER: Final[Mapping[str, frozenset[str]]] = MappingProxyType({})
+
+
 def order_and_payment_ids(event: Event) -> frozenset[str]:
     """Returns the order id and the payment id of an event."""
     return frozenset(id_ for id_ in (event.order_id, event.payment_id) if id_ is not None)
 
 
-def order_payment_and_message_ids(event: Event) -> frozenset[str]:
+def order_payment_and_message_ids(
+    event: Event, named_together: Mapping[str, frozenset[str]] = NOTHING_NAMED_TOGETHER
+) -> frozenset[str]:
     """Returns the ids that other reports of the same order may name.
 
     These are the order, its payment, and the message of a provider, which a tracked event may repeat.
+
+    Args:
+        event: a report.
+        named_together: as `ids_named_together` returns it; a provider's report is also known by the ids that a tracked
+            event names with one of its own.
     """
-    return frozenset(id_ for id_ in (event.order_id, event.payment_id, event.message_id) if id_ is not None)
+    own = frozenset(id_ for id_ in (event.order_id, event.payment_id, event.message_id) if id_ is not None)
+    if provider_of_payment(event) == TRACKED:
+        return own
+    return own.union(*(named_together[id_] for id_ in own if id_ in named_together))
+
+
+def ids_named_together(events: Iterable[Event]) -> Mapping[str, frozenset[str]]:
+    """Returns for each id the order and payment ids that a tracked event names with it."""
+    pairs: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
+    for event in events:
+        ids = order_and_payment_ids(event)
+        is_real = not event.is_bot and not event.is_test and provider_of_payment(event) == TRACKED
+        for id_ in ids if is_real and len(ids) > 1 else ():
+            pairs[id_] |= ids
+    return pairs
 
 
 def deduplicate_order_reports_within_7_days(

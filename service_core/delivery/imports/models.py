@@ -11,6 +11,8 @@ from enum import StrEnum
 from typing import Any, Final
 from uuid import UUID
 
+from service_core.ingestion.imported_ids import FILE_OF_EVENTS, claimed_import_id
+
 MAX_ACTIVE: Final = 5
 """Imports of a workspace that are neither completed, failed nor cancelled."""
 
@@ -82,16 +84,18 @@ class ImportMark:
 
     Attributes:
         import_id: the id of the import, as a property of each event.
-        generation: as `generation_of_start` returns it; it is part of the event ids, so that a file that was
-            removed comes in again although the ids of its events are still known.
+        source: id of the import source, or `FILE_OF_EVENTS` for the formats that need none.
+        generation: as `generation_of_start` returns it; it is part of the claimed ids, so that a file that was
+            removed comes in again although the queue still knows the ids of its events.
     """
 
     import_id: UUID
+    source: str
     generation: int = 0
 
-    def event_id(self, row_id: str) -> str:
-        """Returns the event id of a row."""
-        return f"{row_id}~{self.generation}" if self.generation else row_id
+    def claimed_id(self, row_id: str) -> str:
+        """Returns the event id under which the queue claims a row."""
+        return claimed_import_id(self.source, row_id, self.generation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +169,7 @@ class ImportJob:
     @property
     def mark(self) -> ImportMark:
         """Returns what its events carry."""
-        return ImportMark(self.id, self.generation)
+        return ImportMark(self.id, self.source or FILE_OF_EVENTS, self.generation)
 
     @property
     def stored_name(self) -> str:

@@ -17,7 +17,6 @@ from service_core.analytics.measures import (
 )
 from service_core.analytics.ports import AggregateQuery, AggregateReader
 from service_core.analytics.scope import scope_for_workspace_without_bots
-from service_core.changes.ports import Transactions
 from service_core.changes.write_requirements import refuse_program_whose_writes_are_held_back
 from service_core.delivery.exports.ports import ExportStorage, JobQueue, JobQueueUnavailable
 from service_core.delivery.imports.import_worker import delete_uploaded_file_or_log
@@ -220,7 +219,6 @@ async def remove_import(
     *,
     caller: Caller,
     imports: Imports,
-    transactions: Transactions,
     events: AggregateReader,
 ) -> HandlerResponse[ImportRemovalResource]:
     """Remove everything that an ended import brought in, or count it.
@@ -233,7 +231,7 @@ async def remove_import(
     if not body.dry_run:
         refuse_program_whose_writes_are_held_back(caller, Scope.WRITE_RULES)
     count = await _count_stored_events(events, caller.workspace, path.importId)
-    removal = await request_removal(imports, transactions, caller, path.importId, dry_run=body.dry_run)
+    removal = await request_removal(imports, caller, path.importId, dry_run=body.dry_run)
     resource = ImportRemovalResource(dry_run=body.dry_run, events=count, status=removal.job.status)
     return HandlerResponse(resource, 202)
 

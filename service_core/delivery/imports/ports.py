@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
+from service_core.changes.audit_log import AuditEntry
 from service_core.delivery.imports.models import ImportJob, ImportProgress
 from service_core.kernel.file_response import ByteStreamOpener
 
@@ -24,11 +25,18 @@ class Imports(Protocol):
     async def list_imports(self, workspace_id: UUID, limit: int) -> list[ImportJob]:
         """The latest jobs of a workspace, newest first."""
 
-    async def replace_import_if_unchanged(self, before: ImportJob, after: ImportJob) -> bool:
+    async def replace_import_if_unchanged(
+        self, before: ImportJob, after: ImportJob, audit_entry: AuditEntry | None = None
+    ) -> bool:
         """Saves the next state; False, and nothing saved, unless the row still stands as ``before``.
 
         Compared are status, attempt and ``free_at``. A removed one changes `CredentialStore.change_version`, so that
         every process drops cached answers at once.
+
+        Args:
+            before: the state that the caller has read.
+            after: the next state.
+            audit_entry: is added in the same transaction.
         """
 
     async def list_available_imports(self, now: datetime, limit: int) -> list[ImportJob]:

@@ -8,7 +8,6 @@ from service_core.analytics.freshness import QueueStateReader
 from service_core.changes.actor import build_named_actor
 from service_core.changes.audit_log import IMPORT_TYPE, AuditEntry
 from service_core.changes.models import Action, ResourceRef
-from service_core.changes.ports import Transactions
 from service_core.delivery.imports.models import (
     ACCEPTED,
     ENDED_STATES,
@@ -34,13 +33,12 @@ class PlannedRemoval(NamedTuple):
 
 
 async def request_removal(
-    imports: Imports, transactions: Transactions, caller: Caller, import_id: UUID, *, dry_run: bool
+    imports: Imports, caller: Caller, import_id: UUID, *, dry_run: bool
 ) -> PlannedRemoval:
     """Requests the removal of an ended import, and audits the request; a second request changes nothing.
 
     Args:
         imports: the rows of the jobs.
-        transactions: have the audit log.
         caller: who removes it; its workspace has the import.
         import_id: which import.
         dry_run: request nothing.
@@ -59,8 +57,8 @@ async def request_removal(
         if dry_run:
             return planned
         removing = job.begin_removal(caller.now)
-        if await imports.replace_import_if_unchanged(job, removing):
-            await _add_audit_entry(transactions, caller, removing)
+        entry = _build_audit_entry(caller, removing)
+        if await imports.replace_import_if_unchanged(job, removing, entry):
             return planned._replace(job=removing)
     raise wrong_status(await _find_own_import(imports, caller, import_id))
 
@@ -72,8 +70,8 @@ async def _find_own_import(imports: Imports, caller: Caller, import_id: UUID) ->
     return job
 
 
-async def _add_audit_entry(transactions: Transactions, caller: Caller, job: ImportJob) -> None:
-    entry = AuditEntry(
+def _build_audit_entry(caller: Caller, job: ImportJob) -> AuditEntry:
+    return AuditEntry(
         id=new_id(),
         action=Action.DELETE,
         resource=ResourceRef(type=IMPORT_TYPE, id=job.id, label=job.file_name or job.format.value),
@@ -91,8 +89,6 @@ async def _add_audit_entry(transactions: Transactions, caller: Caller, job: Impo
         undo_of=None,
         created_at=caller.now,
     )
-    async with transactions.write(caller.workspace.id) as transaction:
-        await transaction.audit.add(entry)
 
 
 class ImportRemoval:

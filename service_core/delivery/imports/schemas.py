@@ -8,7 +8,8 @@ from pydantic import BaseModel, Field
 
 from service_core.delivery.imports.models import ImportFormat, ImportStatus
 from service_core.kernel.null_reasons import KNOWN_NULL
-from service_core.kernel.schemas import BodyModel, Clamp, QueryModel, ResponseModel
+from service_core.kernel.row_selection import RowSelection
+from service_core.kernel.schemas import BodyModel, Clamp, ResponseModel
 
 
 class CreateImportRequest(BodyModel):
@@ -138,7 +139,7 @@ class ImportList(ResponseModel):
     sources: list[ImportSourceResource]
 
 
-class ImportListQuery(QueryModel):
+class ImportListQuery(RowSelection):
     """Parameters of `GET /imports`."""
 
     limit: Annotated[int, Clamp(1, 100)] = 20

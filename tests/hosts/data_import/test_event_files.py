@@ -1,8 +1,11 @@
 """Files of events become the bodies `/track` would have received."""
 
+import gzip
+
 import polars as pl
 import pytest
 
+from hosts.data_import.access_logs import read_access_log_with_skipped_lines
 from hosts.data_import.checkpoint import ImportCheckpoint
 from hosts.data_import.event_files import read_event_file_by_suffix
 from hosts.file_digest import sha256_of_file
@@ -86,3 +89,14 @@ def test_import_bookmark_identifies_files_by_content(tmp_path):
     again = ImportCheckpoint(tmp_path, "one")
     again.advance_and_save(300)
     assert [ImportCheckpoint(tmp_path, name).done_entries for name in ("one", "two", "three")] == [1000, 5, 0]
+
+
+def test_access_log_whose_gzip_is_cut_off_is_refused_with_a_sentence(tmp_path):
+    file = tmp_path / "access.log.gz"
+    lines = b"".join(
+        b'198.51.100.7 - - [01/Jul/2026:10:00:00 +0000] "GET /%d HTTP/1.1" 200 1 "-" "Mozilla/5.0"\n' % n
+        for n in range(2_000)
+    )
+    file.write_bytes(gzip.compress(lines)[:-900])
+    with pytest.raises(StartupError, match=r"access\.log\.gz are damaged or cut off"):
+        list(read_access_log_with_skipped_lines(file, "https://a.example"))
