@@ -137,9 +137,9 @@ class _McpEndpoint:
             server = self._servers.get(chosen, self._server)
             return await server.answer_message(body, identity, client, _joined_headers())
         except Forbidden as refused:
-            raise self._with_step_up_challenge(refused, identity) from None
+            raise self._with_challenge_for_missing_scope(refused, identity) from None
 
-    def _with_step_up_challenge(self, refused: Forbidden, identity: AuthContext) -> Forbidden:
+    def _with_challenge_for_missing_scope(self, refused: Forbidden, identity: AuthContext) -> Forbidden:
         """Returns the refusal with a challenge for the scopes of the token and the missing one (RFC 6750, 9728)."""
         wanted = {scope.value for scope in identity.credential.scopes} | {refused.extra["required_scope"]}
         scopes = " ".join(scope.value for scope in Scope if scope.value in wanted)

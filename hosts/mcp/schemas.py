@@ -23,6 +23,7 @@ from service_core.analytics.reads.overview import OverviewQuery
 from service_core.analytics.reads.query.schemas import SavedQuery
 from service_core.api.openapi import ResponseSchemaGenerator
 from service_core.kernel.operations import Operation, RateLimitClass
+from service_core.kernel.row_selection import RowSelection
 
 Schema = dict[str, Any]
 
@@ -38,6 +39,9 @@ _SHORT_DESCRIPTIONS: Final[Mapping[str | None, str | None]] = {
     _SHARED_FIELDS["start_date"].description: "Date or ISO 8601 instant; both inclusive.",
     _SHARED_FIELDS["end_date"].description: None,
     _SHARED_FIELDS["include_bots"].description: None,
+    _SHARED_FIELDS["as_of"].description: None,
+    RowSelection.model_fields["fields"].description: None,
+    RowSelection.model_fields["omit_nulls"].description: None,
     OverviewQuery.model_fields["segment_id"].description: None,
     EventsQuery.model_fields["channel"].description: None,
     CohortQuery.model_fields["channel"].description: "First touch.",

@@ -18,6 +18,7 @@ from service_core.kernel.operations import (
     CredentialRequirement,
     Operation,
     RateLimitClass,
+    Reversibility,
     RoutePrefix,
     Scope,
 )
@@ -38,12 +39,28 @@ SECOND_PAGE_TAGS: Final = frozenset(
 )
 """Tags of operations whose tools come last, so that a client that reads one page of ``tools/list`` has all others."""
 
-SECOND_PAGE_OPERATIONS: Final = frozenset({"update_share_link", "roll_back_actor"})
+SECOND_PAGE_OPERATIONS: Final = frozenset(
+    {
+        "update_share_link",
+        "roll_back_actor",
+        "list_rule_deliveries",
+        "get_workspace_settings",
+        "update_workspace",
+    }
+)
 """Ids of operations of other tags whose tools come last, too."""
 
 
 DESTRUCTIVE_OPERATIONS: Final = frozenset({"roll_back_actor"})
 """Ids of operations on a collection that change what is there."""
+
+
+_REVERSAL_BY_CLASS: Final[Mapping[Reversibility | None, str]] = {
+    Reversibility.REVERSIBLE: "Reversible.",
+    Reversibility.REVERSIBLE_WITH_EFFECTS: "Reversible with effects: an undo does not take back everything.",
+    Reversibility.IRREVERSIBLE: "Irreversible.",
+}
+"""What descriptions of writes say of how far an undo takes them back."""
 
 
 @dataclass(frozen=True)
@@ -124,16 +141,18 @@ class Tool:
     def annotations(self) -> Mapping[str, bool]:
         """Hints for clients that ask a person before a call. No tool reaches beyond the service.
 
-        What adds something and leaves the rest as it is does not destroy; an update, a deletion or an undo does.
+        What changes what is there, or cannot be undone, counts as destructive. What adds something, cannot be undone or
+        takes no ``Idempotency-Key`` may do more each time.
         """
         op = self.operation
         if self.is_read:
             return {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
         adds = op.method == "POST" and op.path_model is None and op.id not in DESTRUCTIVE_OPERATIONS
+        is_irreversible = op.reversibility is Reversibility.IRREVERSIBLE
         return {
             "readOnlyHint": False,
-            "destructiveHint": not adds,
-            "idempotentHint": not adds,
+            "destructiveHint": not adds or is_irreversible,
+            "idempotentHint": op.method != "POST" or (op.idempotent and not adds and not is_irreversible),
             "openWorldHint": False,
         }
 
@@ -141,10 +160,11 @@ class Tool:
     def tools_list_entry(self) -> Mapping[str, Any]:
         """Its entry in ``tools/list``."""
         op = self.operation
+        reversal = _REVERSAL_BY_CLASS.get(op.reversibility, "")
         return {
             "name": self.name,
             "title": self.title,
-            "description": " ".join(f"{op.summary} {op.description}".split()),
+            "description": " ".join(f"{op.summary} {op.description} {reversal}".split()),
             "inputSchema": self.arguments_schema,
             "outputSchema": required_fields_result_schema(op),
             "annotations": self.annotations,

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Final, TypeVar, cast
 from uuid import UUID
 
@@ -101,14 +102,26 @@ class BatchExecutor(ChangeExecutor):
     Args:
         executor: of the deployment.
         transaction: of the batch.
+        prepared: position of a write -> what `prepare_writes` read for it before the transaction.
     """
 
-    def __init__(self, executor: ChangeExecutor, transaction: Transaction) -> None:
+    def __init__(
+        self,
+        executor: ChangeExecutor,
+        transaction: Transaction,
+        prepared: Mapping[int, Any] = MappingProxyType({}),
+    ) -> None:
         super().__init__(executor.transactions, executor.resource_types.values())
+        self._prepared = prepared
         self.reads: Final[dict[str, str]] = {}
         resources = cast(ResourceRepository, _RecordingResources(transaction.resources, self.reads))
         self._transaction = replace(transaction, resources=resources)
         self.writes: Final[list[AppliedWrite]] = []
+
+    async def prepare_before_transaction(self, prepare: Callable[[], Awaitable[Any]]) -> Any:
+        """Returns what was read for the current write before the transaction; reads it now if it refers to another."""
+        position = len(self.writes)
+        return self._prepared[position] if position in self._prepared else await prepare()
 
     async def preview_or_apply_change(
         self,
@@ -141,6 +154,34 @@ class BatchExecutor(ChangeExecutor):
         return HandlerResponse(outcome.answer, 200)
 
 
+class _Prepared(Exception):
+    """Ends a write after it was prepared.
+
+    Args:
+        value: what it read.
+    """
+
+    def __init__(self, value: Any = None) -> None:
+        super().__init__()
+        self.value = value
+
+
+class _PreparingExecutor(ChangeExecutor):
+    """Lets operations read what they need before a transaction, and makes no change."""
+
+    async def prepare_before_transaction(self, prepare: Callable[[], Awaitable[Any]]) -> Any:
+        raise _Prepared(await prepare())
+
+    async def preview_or_apply_change(
+        self,
+        caller: Caller,  # noqa: ARG002 - as `ChangeExecutor.preview_or_apply_change`
+        planner: ChangePlanner,  # noqa: ARG002 - likewise
+        *,
+        dry_run: bool | None,  # noqa: ARG002 - likewise
+    ) -> HandlerResponse[Envelope]:
+        raise _Prepared
+
+
 class _RecordingResources:
     """Resources of a transaction; notes the version of each record that was read by its id."""
 
@@ -164,6 +205,33 @@ class _RecordingResources:
 
     def _note(self, record: Resource) -> None:
         self._versions.setdefault(str(record.id), format_timestamp(record.updated_at))
+
+
+async def prepare_writes(
+    caller: Caller, executor: ChangeExecutor, routes: WriteRoutes, requests: Sequence[WriteRequest]
+) -> dict[int, Any]:
+    """Returns what writes read before their transaction, by their position; a refused write is refused again later.
+
+    A write that refers to the id of another one is left out: it is prepared within the transaction.
+
+    Args:
+        caller: who makes the changes.
+        executor: of the deployment.
+        routes: finds the operations.
+        requests: the writes.
+    """
+    preparing = _PreparingExecutor(executor.transactions, executor.resource_types.values())
+    prepared: dict[int, Any] = {}
+    for position, request in enumerate(requests):
+        if _REFERENCE.search(json.dumps([request.path, request.body])):
+            continue
+        try:
+            await _apply_write(caller, preparing, routes.find_or_404(request), request)
+        except _Prepared as done:
+            prepared[position] = done.value
+        except ApiError:
+            continue
+    return prepared
 
 
 async def apply_writes_in_transaction(
@@ -201,7 +269,7 @@ async def apply_writes_in_transaction(
 
 
 async def _apply_write(
-    caller: Caller, executor: BatchExecutor, match: MatchedWrite, request: WriteRequest
+    caller: Caller, executor: ChangeExecutor, match: MatchedWrite, request: WriteRequest
 ) -> Any:
     operation = match.operation
     if isinstance(operation.scope, Scope):

@@ -89,6 +89,10 @@ class ChangeExecutor:
         }
         self._in_flight = InFlightRequests()
 
+    async def prepare_before_transaction(self, prepare: Callable[[], Awaitable[Any]]) -> Any:
+        """Returns what a write reads before its transaction begins."""
+        return await prepare()
+
     async def preview_or_apply_change(
         self, caller: Caller, planner: ChangePlanner, *, dry_run: bool | None
     ) -> HandlerResponse[Envelope]:

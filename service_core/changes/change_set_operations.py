@@ -14,6 +14,7 @@ from service_core.changes.batched_writes import (
     WriteRequest,
     WriteRoutes,
     apply_writes_in_transaction,
+    prepare_writes,
 )
 from service_core.changes.change_executor import BatchOutcome, ChangeExecutor, is_dry_run
 from service_core.changes.change_sets import (
@@ -36,7 +37,13 @@ from service_core.changes.schemas import DryRunBody
 from service_core.changes.write_requirements import ApprovalRequired
 from service_core.kernel.errors import BadRequest, Conflict, NotFound, Unprocessable
 from service_core.kernel.ids import new_token
-from service_core.kernel.operations import ANY_SCOPE, HandlerResponse, RateLimitClass, operation
+from service_core.kernel.operations import (
+    ANY_SCOPE,
+    HandlerResponse,
+    RateLimitClass,
+    Reversibility,
+    operation,
+)
 from service_core.kernel.schemas import BodyModel, ResponseModel
 
 
@@ -115,6 +122,7 @@ async def plan_change_set(
     tag="change-sets",
     errors=(409, 422),
     idempotent=True,
+    reversibility=Reversibility.IRREVERSIBLE,
 )
 async def apply_change_set(
     path: ChangeSetPath,
@@ -131,11 +139,15 @@ async def apply_change_set(
     """
     dry_run = is_dry_run(caller, body.dry_run)
 
+    async with executor.transactions.read(caller.workspace.id) as reading:
+        planned = await get_or_404(reading.resources, ChangeSet, path.changeSetId)
+    requests = [WriteRequest.model_validate(request) for request in planned.requests]
+    prepared = await prepare_writes(caller, executor, routes, requests)
+
     async def apply_all(transaction: Transaction) -> BatchOutcome[ChangeSetResult]:
         change_set = await get_or_404(transaction.resources, ChangeSet, path.changeSetId)
         check_plan_token(change_set, body.plan_token, caller)
-        batch = BatchExecutor(executor, transaction)
-        requests = [WriteRequest.model_validate(request) for request in change_set.requests]
+        batch = BatchExecutor(executor, transaction, prepared)
         try:
             answers = await apply_writes_in_transaction(caller, batch, routes, requests)
         except (BadRequest, Conflict, NotFound, Unprocessable) as refusal:
@@ -151,12 +163,7 @@ async def apply_change_set(
             caller, ChangeSetResult, apply_all, dry_run=dry_run, is_planned=True
         )
     except ApprovalRequired:
-        async with executor.transactions.write(caller.workspace.id) as transaction:
-            change_set = await get_or_404(transaction.resources, ChangeSet, path.changeSetId)
-            check_plan_token(change_set, body.plan_token, caller)
-            waiting = change_set.with_fields(caller.now, status=ChangeSetStatus.WAITING)
-            await transaction.resources.save(waiting)
-        raise ApprovalRequired(change_set.requests, change_set.id, change_set.name) from None
+        raise ApprovalRequired(planned.requests, planned.id, planned.name) from None
 
 
 @operation(
@@ -167,6 +174,7 @@ async def apply_change_set(
     errors=(409,),
     body_optional=True,
     idempotent=True,
+    reversibility=Reversibility.REVERSIBLE_WITH_EFFECTS,
 )
 async def undo_change_set(
     path: ChangeSetPath, body: DryRunBody, *, caller: Caller, executor: ChangeExecutor

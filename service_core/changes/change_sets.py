@@ -107,10 +107,19 @@ def check_plan_token(change_set: ChangeSet, token: str, caller: Caller) -> None:
     is_own = change_set.requester_id == caller.credential.id
     if not is_own or not hmac.compare_digest(change_set.token_digest, sha256_hex(token)):
         raise Conflict("This plan token does not belong to the plan and its requester", "plan_token_invalid")
-    if change_set.status is not ChangeSetStatus.PLANNED:
-        raise Conflict("This plan token was used before", "plan_token_invalid")
+    require_unused_plan_token(change_set)
     if caller.now >= change_set.plan_expires_at:
         raise Conflict("This plan token has expired", "plan_token_invalid", hint="Plan the changes again.")
+
+
+def require_unused_plan_token(change_set: ChangeSet) -> None:
+    """Refuses a change set whose token was used.
+
+    Raises:
+        Conflict: ``plan_token_invalid``.
+    """
+    if change_set.status is not ChangeSetStatus.PLANNED:
+        raise Conflict("This plan token was used before", "plan_token_invalid")
 
 
 async def save_status(

@@ -7,8 +7,8 @@ from uuid import UUID
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from service_core.changes.models import Action, Change, Diff
-from service_core.changes.outside_effects import Reversibility
 from service_core.changes.resource import Serializer, State
+from service_core.kernel.operations import Reversibility
 from service_core.kernel.schemas import ResponseModel
 
 _OPTIONAL_FIELDS: Final = ("audit_id", "data", "reversibility")

@@ -8,7 +8,13 @@ from service_core.changes.envelope import Envelope
 from service_core.changes.schemas import AuditPage, AuditPath, AuditQuery, DryRunBody, DryRunQuery
 from service_core.changes.undo import plan_undo
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.operations import ANY_SCOPE, HandlerResponse, RateLimitClass, operation
+from service_core.kernel.operations import (
+    ANY_SCOPE,
+    HandlerResponse,
+    RateLimitClass,
+    Reversibility,
+    operation,
+)
 from service_core.kernel.paging import (
     OffsetCursor,
     cursor_scope_digest,
@@ -78,6 +84,7 @@ async def list_audit(query: AuditQuery, *, caller: Caller, executor: ChangeExecu
     body_optional=True,
     idempotent=True,
     tool="undo",
+    reversibility=Reversibility.REVERSIBLE_WITH_EFFECTS,
 )
 async def undo_change(
     path: AuditPath, body: DryRunBody, *, caller: Caller, executor: ChangeExecutor

@@ -1,21 +1,13 @@
 """Effects outside the workspace, and how far a change can be taken back."""
 
 from collections.abc import Iterable
-from enum import StrEnum
 from uuid import UUID
 
 from service_core.changes.audit_log import NOT_UNDOABLE_TYPES
 from service_core.changes.models import Action, Diff, ResourceRef
 from service_core.changes.resource import ResourceType, State
+from service_core.kernel.operations import Reversibility
 from service_core.kernel.schemas import ResponseModel
-
-
-class Reversibility(StrEnum):
-    """How far a change can be taken back."""
-
-    REVERSIBLE = "reversible"
-    REVERSIBLE_WITH_EFFECTS = "reversible_with_effects"
-    IRREVERSIBLE = "irreversible"
 
 
 class OutsideEffect(ResponseModel):
@@ -44,11 +36,26 @@ def list_outside_effects(
 
 def classify_reversibility(diff: Diff, resource_type: ResourceType) -> Reversibility:
     """Returns how far a change can be taken back once it is made."""
-    is_final = diff.action in (Action.REVOKE, Action.PROPOSE)
-    if is_final or diff.resource.type in NOT_UNDOABLE_TYPES:
+    fields = {change.field for change in diff.changes}
+    if diff.action is Action.UPDATE and fields & resource_type.irreversible_fields:
         return Reversibility.IRREVERSIBLE
-    loses_hidden_fields = diff.action is Action.DELETE and bool(resource_type.model.hidden_fields)
-    if loses_hidden_fields or list_outside_effects(diff, resource_type, None):
+    has_outside_effects = bool(list_outside_effects(diff, resource_type, None))
+    return _classify(diff.action, resource_type, has_outside_effects=has_outside_effects)
+
+
+def declare_reversibility(action: Action, resource_type: ResourceType) -> Reversibility:
+    """Returns how far each change of a kind can be taken back at least, whatever it changes."""
+    reaches_outside = bool(resource_type.outside_effects) and action is not Action.DELETE
+    return _classify(action, resource_type, has_outside_effects=reaches_outside)
+
+
+def _classify(action: Action, resource_type: ResourceType, *, has_outside_effects: bool) -> Reversibility:
+    model = resource_type.model
+    is_final = action in (Action.REVOKE, Action.PROPOSE)
+    if is_final or model.resource_type in NOT_UNDOABLE_TYPES:
+        return Reversibility.IRREVERSIBLE
+    loses_hidden_fields = action is Action.DELETE and bool(model.hidden_fields)
+    if loses_hidden_fields or has_outside_effects:
         return Reversibility.REVERSIBLE_WITH_EFFECTS
     return Reversibility.REVERSIBLE
 

@@ -13,10 +13,11 @@ from service_core.kernel.paging import (
     decode_keyset_cursor,
     encode_keyset_cursor,
 )
-from service_core.kernel.schemas import Clamp, QueryModel
+from service_core.kernel.row_selection import RowSelection
+from service_core.kernel.schemas import Clamp
 
 
-class ListQuery(QueryModel):
+class ListQuery(RowSelection):
     """Parameters of a paginated list."""
 
     limit: Annotated[int, Clamp(1, 500)] = 100

@@ -11,13 +11,15 @@ from service_core.changes.batched_writes import (
     WriteRequest,
     WriteRoutes,
     apply_writes_in_transaction,
+    prepare_writes,
 )
 from service_core.changes.change_executor import BatchOutcome, ChangeExecutor
 from service_core.changes.change_sets import digest_plan
 from service_core.changes.models import Diff
-from service_core.changes.outside_effects import Reversibility, classify_reversibility
+from service_core.changes.outside_effects import classify_reversibility
 from service_core.changes.ports import Transaction
 from service_core.changes.resource import Resource
+from service_core.kernel.operations import Reversibility
 from service_core.kernel.schemas import ResponseModel
 
 
@@ -75,8 +77,10 @@ async def plan_writes(
     writes: list[AppliedWrite] = []
     digests: list[str] = []
 
+    prepared = await prepare_writes(caller, executor, routes, requests)
+
     async def plan_all(transaction: Transaction) -> BatchOutcome[_NoAnswer]:
-        batch = BatchExecutor(executor, transaction)
+        batch = BatchExecutor(executor, transaction, prepared)
         await apply_writes_in_transaction(caller, batch, routes, requests, with_batches=with_batches)
         writes[:], digests[:] = batch.writes, [digest_plan(batch)]
         return BatchOutcome(_NoAnswer(), (), ())

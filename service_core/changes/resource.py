@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
-from functools import partial
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Final, Protocol, Self, TypeVar, get_type_hints
 from uuid import UUID
@@ -230,6 +230,7 @@ class ResourceType:
         retire: ``(record, now)`` -> the record that stands for a creation taken back, for a type whose records are
             not deleted.
         check_permitted: ``(caller, prior, new)``, raises `Forbidden` when a change needs more than the scope.
+        irreversible_fields: fields whose changes cannot be taken back.
     """
 
     model: type[Resource]
@@ -243,6 +244,7 @@ class ResourceType:
     storage: Callable[[Any], RecordStorage] = store_as_resource
     check_permitted: Callable[[Caller, State | None, State | None], None] = permit_any_caller
     outside_effects: frozenset[str] = frozenset()
+    irreversible_fields: frozenset[str] = frozenset()
     retire: Callable[[Any, datetime], Resource] | None = None
 
     def with_dependencies(self, provide_dependency: Callable[[str, str, Any], object]) -> "ResourceType":
@@ -262,6 +264,7 @@ class ResourceType:
         return replace(self, **bound)
 
 
+@lru_cache(maxsize=1024)
 def keyword_only_annotations(function: Callable[..., Any]) -> dict[str, Any]:
     """Returns the annotations of the keyword-only parameters of a function."""
     hints, parameters = get_type_hints(function), inspect.signature(function).parameters

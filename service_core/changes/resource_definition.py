@@ -15,6 +15,7 @@ from service_core.changes.envelope import Envelope
 from service_core.changes.models import GENERATED_FIELDS, Action, Change
 from service_core.changes.operations import requested_dry_run
 from service_core.changes.optimistic_locking import VersionedBody
+from service_core.changes.outside_effects import declare_reversibility
 from service_core.changes.pagination import ListQuery, paginate_records
 from service_core.changes.ports import ResourceRepository, Transaction
 from service_core.changes.record_plans import get_or_404, new_record_fields, plan_delete, plan_update
@@ -28,6 +29,7 @@ from service_core.changes.resource import (
 )
 from service_core.changes.schemas import DryRunBody, DryRunQuery
 from service_core.kernel.operations import HandlerResponse, Operation, RateLimitClass, operation
+from service_core.kernel.row_selection import RowSelection
 from service_core.kernel.schemas import ResponseModel
 
 P = TypeVar("P")
@@ -168,7 +170,7 @@ class _EndpointBuilder:
         match = _ROUTE.fullmatch(route)
         if match is None:
             raise TypeError(f"{route!r} is not the path of a record, such as '/reports/{{reportId}}'")
-        self._model, self._scope = resource_type.model, resource_type.scope
+        self._type, self._model, self._scope = resource_type, resource_type.model, resource_type.scope
         self._storage = resource_type.storage
         self._route, self._collection, self._parameter = route, match["collection"], match["parameter"]
         self._field = re.sub("([A-Z])", r"_\1", match["name"]).lower()
@@ -189,10 +191,10 @@ class _EndpointBuilder:
         doc = f"{plural if listing.query else f'Every {singular}'}, newest first."
         answer = _derive_model(name, doc, ResponseModel, {self._list_field: list[item], **cursor})
 
-        async def list_records(query: Any = None, *, caller: Caller, changes: ChangeExecutor) -> BaseModel:
+        async def list_records(query: Any, *, caller: Caller, changes: ChangeExecutor) -> BaseModel:
             async with changes.transactions.read(caller.workspace.id) as transaction:
                 records, paging = transaction.resources, {}
-                if query is None:
+                if not isinstance(query, ListQuery):
                     listed = await self._storage(transaction).list_all(self._model)
                     page = [record for record in listed if record.is_visible_to(caller)]
                 else:
@@ -211,7 +213,7 @@ class _EndpointBuilder:
                 )
             return answer.model_validate({self._list_field: items, **paging})
 
-        inputs = {"query": listing.query} if listing.query else {}
+        inputs = {"query": listing.query or RowSelection}
         return self._declare_operation(
             f"GET {self._collection}",
             f"list_{self._plural}",
@@ -246,7 +248,9 @@ class _EndpointBuilder:
             body: Any, *, caller: Caller, changes: ChangeExecutor, **dependencies: Any
         ) -> HandlerResponse[Envelope]:
             new = getattr(body, self._field)
-            prepared = await self._run_prepare_if_any(new, caller, dependencies)
+            prepared = await changes.prepare_before_transaction(
+                lambda: self._run_prepare_if_any(new, caller, dependencies)
+            )
 
             async def plan(transaction: Transaction) -> Change:
                 own_records = self._storage(transaction)
@@ -262,14 +266,18 @@ class _EndpointBuilder:
 
         route = f"POST {self._collection}"
         inputs = {"body": self._wrap_request_body_model(route, function, 0)}
-        return self._declare_write_operation(route, function, create_record, inputs, idempotent=True)
+        return self._declare_write_operation(
+            Action.CREATE, route, function, create_record, inputs, idempotent=True
+        )
 
     def build_update(self, function: Handler) -> Operation:
         async def update_record(
             path: Any, body: Any, *, caller: Caller, changes: ChangeExecutor, **dependencies: Any
         ) -> HandlerResponse[Envelope]:
             patch = getattr(body, self._field)
-            prepared = await self._run_prepare_if_any(patch, caller, dependencies)
+            prepared = await changes.prepare_before_transaction(
+                lambda: self._run_prepare_if_any(patch, caller, dependencies)
+            )
 
             async def update(record: Resource, records: ResourceRepository) -> Resource:
                 changed: Resource = await function(record, patch, WriteContext(caller, records, prepared))
@@ -288,7 +296,7 @@ class _EndpointBuilder:
 
         route = f"PATCH {self._route}"
         inputs = {"path": self._path, "body": self._wrap_request_body_model(route, function, 1)}
-        return self._declare_write_operation(route, function, update_record, inputs)
+        return self._declare_write_operation(Action.UPDATE, route, function, update_record, inputs)
 
     def build_delete(self, doc: str) -> Operation:
         async def delete_record(
@@ -308,6 +316,7 @@ class _EndpointBuilder:
             rate_limit=RateLimitClass.MUTATION,
             errors=(409,),
             body_optional=True,
+            reversibility=declare_reversibility(Action.DELETE, self._type),
         )
 
     def _record_id(self, path: BaseModel) -> UUID:
@@ -354,7 +363,13 @@ class _EndpointBuilder:
         return _derive_model(name, f"Body of `{route}`.", DryRunBody, {self._field: body_model})
 
     def _declare_write_operation(
-        self, route: str, function: Handler, handler: Handler, inputs: Mapping[str, Any], **options: Any
+        self,
+        action: Action,
+        route: str,
+        function: Handler,
+        handler: Handler,
+        inputs: Mapping[str, Any],
+        **options: Any,
     ) -> Operation:
         return self._declare_operation(
             route,
@@ -367,6 +382,7 @@ class _EndpointBuilder:
             scope=self._scope,
             rate_limit=RateLimitClass.MUTATION,
             errors=self._errors,
+            reversibility=declare_reversibility(action, self._type),
             **options,
         )
 

@@ -16,7 +16,13 @@ from service_core.changes.ports import Transaction
 from service_core.changes.rollback import ActorPredicate, LeftAlone, Rollback
 from service_core.changes.schemas import DryRunBody
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.operations import ANY_SCOPE, HandlerResponse, RateLimitClass, operation
+from service_core.kernel.operations import (
+    ANY_SCOPE,
+    HandlerResponse,
+    RateLimitClass,
+    Reversibility,
+    operation,
+)
 from service_core.kernel.schemas import BodyModel, ResponseModel
 
 
@@ -67,6 +73,7 @@ class RollbackAnswer(ResponseModel):
     errors=(409, 422),
     idempotent=True,
     tool="rollback",
+    reversibility=Reversibility.REVERSIBLE_WITH_EFFECTS,
 )
 async def roll_back_actor(
     body: RollbackBody, *, caller: Caller, executor: ChangeExecutor

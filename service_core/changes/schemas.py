@@ -6,6 +6,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from service_core.changes.audit_log import AuditEntry
+from service_core.kernel.row_selection import RowSelection
 from service_core.kernel.schemas import BodyModel, Clamp, QueryModel, ResponseModel
 
 DryRun = Annotated[bool | None, Field(description="Show the change without making it.")]
@@ -23,7 +24,7 @@ class DryRunQuery(QueryModel):
     dry_run: DryRun = None
 
 
-class AuditQuery(QueryModel):
+class AuditQuery(RowSelection):
     """Parameters of `GET /audit`."""
 
     limit: Annotated[int, Clamp(1, 200)] = 50

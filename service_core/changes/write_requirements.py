@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from service_core.access.models import Caller, CredentialKind, RequestInterface
+from service_core.access.models import AuthContext, Caller, CredentialKind, RequestInterface
 from service_core.access.write_policy import ProgramKind
 from service_core.changes.models import Diff
-from service_core.changes.outside_effects import Reversibility, classify_reversibility
+from service_core.changes.outside_effects import classify_reversibility
 from service_core.changes.resource import ResourceType
 from service_core.kernel.errors import Conflict, Forbidden
-from service_core.kernel.operations import Scope
+from service_core.kernel.operations import Reversibility, Scope
 
 
 class ApprovalRequired(Exception):
@@ -36,12 +36,18 @@ def program_kind(caller: Caller) -> ProgramKind | None:
     """Returns how the program of a request was let in; None for a person, the command line and the service itself."""
     if caller.request is None or caller.is_system or caller.interface is RequestInterface.DASHBOARD:
         return None
-    return ProgramKind.OAUTH if caller.credential.kind is CredentialKind.OAUTH else ProgramKind.KEY
+    return _kind_of_credential(caller)
 
 
-def _has_to_plan(caller: Caller, kind: ProgramKind) -> bool:
-    grant = caller.acting_user.grant if caller.acting_user else None
-    return kind in caller.workspace.write_policy.plan_tokens or (grant is not None and grant.requires_plan)
+def _kind_of_credential(subject: Caller | AuthContext) -> ProgramKind:
+    return ProgramKind.OAUTH if subject.credential.kind is CredentialKind.OAUTH else ProgramKind.KEY
+
+
+def has_to_plan_writes(subject: Caller | AuthContext) -> bool:
+    """Returns whether the workspace, or the person who consented, demands a plan for each write of a program."""
+    grant = subject.acting_user.grant if subject.acting_user else None
+    is_demanded_by_person = grant is not None and grant.requires_plan
+    return is_demanded_by_person or _kind_of_credential(subject) in subject.workspace.write_policy.plan_tokens
 
 
 def require_plan_token(caller: Caller) -> None:
@@ -50,10 +56,9 @@ def require_plan_token(caller: Caller) -> None:
     Raises:
         Conflict: ``plan_required``.
     """
-    kind = program_kind(caller)
-    if kind is None:
+    if program_kind(caller) is None:
         return
-    if _has_to_plan(caller, kind):
+    if has_to_plan_writes(caller):
         raise Conflict(
             "This write has to be planned first",
             "plan_required",
@@ -72,7 +77,7 @@ def refuse_program_whose_writes_are_held_back(caller: Caller, scope: Scope) -> N
     if kind is None:
         return
     needs_approval = caller.workspace.write_policy.needs_approval(kind, [(scope, False)])
-    if needs_approval or _has_to_plan(caller, kind):
+    if needs_approval or has_to_plan_writes(caller):
         raise Forbidden(
             "This write has no plan that a person could approve",
             "role_required",

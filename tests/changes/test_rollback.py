@@ -144,6 +144,24 @@ async def test_rollback_deletes_again_what_the_actor_restored_and_changed_back(a
     ]
 
 
+async def test_rollback_takes_back_an_undo_that_also_reset_what_others_changed_between(api_client):
+    made = await api_client.create("Plan", "draft")
+    bot = another_key(api_client)
+    changed = await bot.update(made.data["id"], text="bot")
+    api_client.caller = replace(api_client.caller, now=bot.caller.now)
+    await api_client.update(made.data["id"], text="person")
+    bot.caller = replace(bot.caller, now=api_client.caller.now)
+    await bot.update(made.data["id"], text="bot")
+    await bot.undo(changed.audit_id)
+    api_client.caller = replace(api_client.caller, now=bot.caller.now)
+    assert [note["text"] for note in await api_client.notes()] == ["draft"]
+    answer = await roll_back(api_client, bot)
+    assert [note["text"] for note in await api_client.notes()] == ["person"]
+    assert [(left.audit_id, left.reason, left.changed_by[0].id) for left in answer.left_alone] == [
+        (changed.audit_id, "changed_since", api_client.caller.credential.id)
+    ]
+
+
 async def test_rollback_of_an_undo_puts_the_undone_change_in_force_again(api_client):
     made = await api_client.create("Plan", "draft")
     changed = await api_client.update(made.data["id"], text="final")

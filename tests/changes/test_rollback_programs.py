@@ -16,6 +16,9 @@ from service_core.kernel.ids import new_id
 from tests.fixtures.notes import NoteClient
 
 PROGRAMS = int(os.environ.get("TOUCHPOINT_ROLLBACK_PROGRAMS", "200"))
+FAULTY_ONCE = (3758,)
+"""Seeds beyond the first ones whose programs once showed a fault."""
+
 NAMES = ("a", "b", "c", "d", "e", "f")
 TEXTS = (None, "x", "y", "z")
 COLOURS = ("red", "blue")
@@ -251,5 +254,5 @@ def check_state(seed, actor, start, steps, live, after, answer):
 
 
 async def test_rollback_equals_a_replay_without_the_actor(make_note_client):
-    for seed in range(PROGRAMS):
+    for seed in (*range(PROGRAMS), *FAULTY_ONCE):
         await check_program(seed, make_note_client)

@@ -138,7 +138,7 @@ async def test_unsupported_version_header_returns_400(mcp_client):
 
 
 async def test_missing_or_invalid_token_returns_the_metadata_url(mcp_client, workspace_api):
-    agent_key = workspace_api.keys["shop reader"]
+    agent_key = await workspace_api.secret("shop reader")
     for token in (None, "x", agent_key, f"oat_{'a' * 43}", mcp_client.token + "a"):
         status, headers, body = await mcp_client.send(PING, token=token)
         challenge = headers["WWW-Authenticate"]

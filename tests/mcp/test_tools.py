@@ -9,8 +9,15 @@ from hosts.composition.compose import load_installed_registry_once
 from hosts.mcp.tools import build_tools_of_v1_key_operations
 from service_core import builtin
 from service_core.access.roles import Role
+from service_core.api.examples import load_examples
 from service_core.extensions.registry import collect_plugins_into_registry
-from service_core.kernel.operations import CredentialRequirement, RateLimitClass, RoutePrefix, Scope
+from service_core.kernel.operations import (
+    CredentialRequirement,
+    RateLimitClass,
+    Reversibility,
+    RoutePrefix,
+    Scope,
+)
 from tests.mcp.mcp_client import connect_client, grant_access_token
 
 CONTRACT = """
@@ -18,16 +25,14 @@ get_overview get_traffic get_devices get_locations get_realtime get_tags
 list_events list_event_properties list_event_names list_users get_user get_retention get_ltv get_funnel
 get_attribution get_ads get_revenue get_commerce_metrics get_subscriptions
 get_metrics list_metrics analytics_query list_dimension_values explain_change search get_context
-get_workspace get_usage list_rule_deliveries get_onboarding search_docs get_ledger list_audit
+get_workspace get_usage get_onboarding search_docs get_ledger list_audit
 create_export list_exports get_export
 list_reports get_report run_report list_dashboards get_dashboard run_dashboard list_analyses get_analysis
 list_share_links
 list_rules list_links list_script_proposals get_script_proposal
-get_workspace_settings
 create_rule update_rule delete_rule
 create_link update_link delete_link
 propose_script
-update_workspace
 create_report update_report delete_report create_dashboard update_dashboard delete_dashboard
 reorder_dashboard create_analysis update_analysis delete_analysis
 create_share_link revoke_share_link
@@ -37,10 +42,11 @@ undo
 
 SECOND_PAGE = """
 list_funnel_persons get_paths list_path_sessions list_experiments get_experiment_results list_journeys
-create_receipt get_receipt list_receipt_records plan_changes get_approval list_segments get_segment
+create_receipt get_receipt list_receipt_records list_rule_deliveries plan_changes get_approval list_segments get_segment
 list_annotations get_annotation list_email_reports get_email_report list_email_report_deliveries
-list_alerts get_alert list_alert_deliveries list_connections list_providers create_connection
-update_connection delete_connection test_connection create_segment update_segment delete_segment create_annotation update_annotation delete_annotation
+list_alerts get_alert list_alert_deliveries list_connections list_providers get_workspace_settings create_connection
+update_connection delete_connection test_connection update_workspace
+create_segment update_segment delete_segment create_annotation update_annotation delete_annotation
 create_email_report update_email_report delete_email_report send_test_email create_alert update_alert
 delete_alert rotate_webhook_secret update_share_link rollback apply_change_set undo_change_set
 """
@@ -128,17 +134,49 @@ def test_annotations_say_what_reads_what_adds_and_what_changes():
     for tool in TOOLS_BY_NAME.values():
         hints = tool.tools_list_entry["annotations"]
         assert hints["openWorldHint"] is False
-        if tool.is_write or tool.name in ("create_export", "plan_changes", "send_test_email"):
+        if tool.is_write or tool.name in ("create_export", "plan_changes"):
             adds = tool.name.startswith(("create_", "propose_", "plan_"))
+            repeats = {"apply_change_set", "send_test_email", "rotate_webhook_secret", "test_connection"}
             assert hints == {
                 "readOnlyHint": False,
-                "destructiveHint": not adds,
-                "idempotentHint": not adds,
+                "destructiveHint": not adds or tool.name == "propose_script",
+                "idempotentHint": not adds and tool.name not in repeats,
                 "openWorldHint": False,
             }, tool.name
         else:
             assert hints == {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
     assert TOOLS_BY_NAME["update_rule"].annotations["destructiveHint"] is True
+
+
+@pytest.mark.parametrize(
+    ("name", "reversibility"),
+    [
+        ("update_report", "Reversible."),
+        ("delete_link", "Reversible."),
+        ("create_rule", "Reversible with effects: "),
+        ("revoke_share_link", "Irreversible."),
+        ("propose_script", "Irreversible."),
+        ("rotate_webhook_secret", "Irreversible."),
+        ("delete_connection", "Reversible with effects: "),
+    ],
+)
+def test_write_tools_say_how_far_a_change_can_be_taken_back(name, reversibility):
+    writes = {tool.name: tool.tools_list_entry for tool in TOOLS_BY_NAME.values() if tool.is_write}
+    assert all("eversible" in entry["description"] for entry in writes.values())
+    assert reversibility in writes[name]["description"]
+
+
+def test_recorded_writes_are_as_reversible_as_declared():
+    order = [Reversibility.REVERSIBLE, Reversibility.REVERSIBLE_WITH_EFFECTS, Reversibility.IRREVERSIBLE]
+    declared = {tool.operation.id: tool.operation.reversibility for tool in TOOLS_BY_NAME.values()}
+    recorded = {
+        name: example["answer"]["reversibility"]
+        for name, example in load_examples().items()
+        if isinstance(example.get("answer"), dict) and example["answer"].get("reversibility")
+    }
+    assert len(recorded) > 20
+    for name, found in recorded.items():
+        assert order.index(found) <= order.index(declared[name]), name
 
 
 def test_write_tools_default_to_dry_run_and_accept_idempotency_keys():

@@ -77,6 +77,18 @@ async def test_client_without_the_capability_is_not_asked(client):
     assert (answer["resultType"], answer["isError"]) == ("complete", True)
 
 
+@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25"])
+async def test_client_of_a_revision_with_handshake_gets_the_address_as_an_error(client, revision):
+    capabilities = {"elicitation": {"form": {}, "url": {}}}
+    information = {"protocolVersion": revision, "capabilities": capabilities, "clientInfo": {"name": "c"}}
+    begun = await client.send_message("initialize", information)
+    assert begun["result"]["protocolVersion"] == revision
+    answer = await client.send_message("tools/call", CALL)
+    waiting = json.loads(answer["result"]["content"][0]["text"])
+    assert (answer["result"]["isError"], waiting["status"]) == (True, "pending")
+    assert "/changes/" in waiting["approval_url"]
+
+
 async def test_plan_demanded_by_the_person_is_told_with_the_tools(workspace_api, mcp_client):
     await save_policy(workspace_api, WritePolicy(plan_tokens=frozenset({ProgramKind.OAUTH})))
     error = await mcp_client.call_expecting_error("create_link", **CALL["arguments"])

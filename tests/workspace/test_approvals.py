@@ -14,6 +14,7 @@ from service_core.kernel.errors import ApiError
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import Scope
 from service_core.kernel.timestamps import format_timestamp
+from service_core.workspace.approvals import filing
 from service_core.workspace.approvals.decision import ApprovalDecisions
 from service_core.workspace.approvals.models import WriteApproval
 from service_core.workspace.rules import resource as rules
@@ -159,6 +160,37 @@ async def test_change_set_waits_as_a_whole_and_is_undone_as_a_whole(workspace_ap
     taken_back = await waiting_write(workspace_api, "POST", f"/change-sets/{planned['id']}/undo", {})
     await approvals.decide(taken_back)
     assert await names(workspace_api) == []
+
+
+async def test_change_set_whose_approval_cannot_be_stored_keeps_its_token(
+    workspace_api, approvals, monkeypatch
+):
+    await approvals.demand(REPORTS_RULE)
+    planned = await plan(workspace_api, SAVED_WORK)
+    path, body = f"/change-sets/{planned['id']}/apply", {"plan_token": planned["plan_token"]}
+    with monkeypatch.context() as patch:
+        patch.setattr(filing, "MAX_PENDING", 0)
+        refused = await workspace_api.ask("POST", path, body)
+    assert refused.refusal == (409, "too_many_approvals", None)
+    waiting = await waiting_write(workspace_api, "POST", path, body)
+    await approvals.decide(waiting)
+    assert sorted(await names(workspace_api)) == ["Visitors", "Weekly"]
+
+
+async def test_program_with_many_waiting_writes_does_not_keep_others_out(
+    workspace_api, approvals, monkeypatch
+):
+    monkeypatch.setattr(filing, "MAX_PENDING_OF_PROGRAM", 2)
+    await approvals.demand(LINKS_RULE)
+    for number in range(2):
+        await waiting_write(workspace_api, "POST", "/links", LINK, once=f"a{number}")
+    refused = await workspace_api.ask("POST", "/links", LINK, once="b")
+    assert refused.refusal == (409, "too_many_approvals", None)
+    assert "program" in refused.json["error"]
+    workspace_api.keys["other key"] = await workspace_api._key(
+        workspace_api.workspaces["shop"], "Other key", {Scope.WRITE_LINKS}
+    )
+    await waiting_write(workspace_api, "POST", "/links", LINK, key="other key")
 
 
 async def test_rollback_by_a_program_waits_like_any_other_write(workspace_api, approvals):
@@ -327,7 +359,45 @@ async def test_rule_write_reads_events_outside_its_transaction(workspace_api, mo
     assert [effect["type"] for effect in answer.json["diff"]["effects"]] == ["postback_target", "never_seen"]
 
 
-async def test_dry_runs_and_plans_have_a_budget_of_their_own(workspace_api):
+async def test_plan_and_apply_read_rule_targets_outside_their_transaction(
+    workspace_api, approvals, monkeypatch
+):
+    await connect_platform(workspace_api, "meta", MAIN)
+    store = workspace_api.service.ports.workspace
+    write, list_connections, is_open = (
+        store.transactions.write,
+        store.connections.list_connections_oldest_first,
+        [],
+    )
+
+    @asynccontextmanager
+    async def note_open(*arguments):
+        async with write(*arguments) as transaction:
+            is_open.append(True)
+            try:
+                yield transaction
+            finally:
+                is_open.clear()
+
+    seen = []
+
+    async def note_read(*arguments):
+        seen.append(bool(is_open))
+        return await list_connections(*arguments)
+
+    monkeypatch.setattr(store.transactions, "write", note_open)
+    monkeypatch.setattr(store.connections, "list_connections_oldest_first", note_read)
+    body = {"rule": {**RULE, "trigger_event": "lead"}}
+    assert (await apply(workspace_api, await plan(workspace_api, [create("/rules", body)]))).status == 200
+    await approvals.demand({**LINKS_RULE, "scope": "service:write:rules"})
+    other = {"rule": {**RULE, "trigger_event": "signup"}}
+    await approvals.decide(await waiting_write(workspace_api, "POST", "/rules", other))
+    assert len(seen) >= 4
+    assert not any(seen)
+
+
+async def test_plans_and_dry_runs_of_who_has_to_plan_have_a_budget_of_their_own(workspace_api, approvals):
+    await approvals.demand(plan_tokens=["key"])
     shown = {**LINK, "dry_run": True}
     for left in range(19, -1, -1):
         path, body = (
@@ -340,23 +410,38 @@ async def test_dry_runs_and_plans_have_a_budget_of_their_own(workspace_api):
     assert (
         await workspace_api.send("POST", "/change-sets", {"changes": [create("/links", LINK)]})
     ).status == 429
-    written = await workspace_api.send("POST", "/links", LINK)
-    assert (written.status, written.headers["X-RateLimit-Mutation-Remaining"]) == (200, "19")
+    refused = await workspace_api.send("POST", "/links", LINK)
+    assert (refused.status, refused.headers["X-RateLimit-Mutation-Remaining"]) == (409, "18")
 
 
-async def test_dry_run_that_a_write_does_not_take_counts_as_a_change(workspace_api):
+async def test_dry_runs_count_among_the_mutations_unless_writes_have_to_be_planned(workspace_api):
+    shown = {**LINK, "dry_run": True}
+    for left in range(19, -1, -1):
+        answer = await workspace_api.send("POST", "/links", LINK | {"dry_run": bool(left)})
+        assert (answer.status, answer.headers["X-RateLimit-Mutation-Remaining"]) == (200, str(left))
+    for body in (shown, LINK):
+        refused = await workspace_api.send("POST", "/links", body)
+        assert refused.refusal == (429, "mutation_rate_limited", None)
+    planned = await workspace_api.send("POST", "/change-sets", {"changes": [create("/links", LINK)]})
+    assert planned.status in (200, 409)
+    assert planned.headers["X-RateLimit-Mutation-Remaining"] == "19"
+
+
+async def test_dry_run_that_a_write_does_not_take_counts_as_a_change(workspace_api, approvals):
     link_id = (await workspace_api.link())["data"]["id"]
+    await approvals.demand(plan_tokens=["key"])
     path = f"/links/{link_id}?dry_run=true"
     written = await workspace_api.send("PATCH", path, {"link": {"name": "New"}})
-    assert (written.json["applied"], written.headers["X-RateLimit-Mutation-Remaining"]) == (True, "18")
+    assert (written.status, written.headers["X-RateLimit-Mutation-Remaining"]) == (409, "17")
     await workspace_api.send("DELETE", path)
     written = await workspace_api.send("POST", "/links", LINK)
-    assert written.headers["X-RateLimit-Mutation-Remaining"] == "17"
+    assert written.headers["X-RateLimit-Mutation-Remaining"] == "16"
 
 
 @pytest.mark.parametrize("body", [b"{", b'{"dry_run": "yes"}'])
-async def test_unreadable_body_counts_as_a_change(workspace_api, body):
-    headers = {"authorization": f"Bearer {workspace_api.keys['shop']}"}
+async def test_unreadable_body_counts_as_a_change(workspace_api, approvals, body):
+    await approvals.demand(plan_tokens=["key"])
+    headers = {"authorization": f"Bearer {await workspace_api.secret('shop')}"}
     await workspace_api.service.dispatch(ApiRequest("POST", "/v1/links", "", headers, body))
     written = await workspace_api.send("POST", "/links", LINK)
-    assert written.headers["X-RateLimit-Mutation-Remaining"] == "18"
+    assert written.headers["X-RateLimit-Mutation-Remaining"] == "17"

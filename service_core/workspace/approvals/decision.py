@@ -22,6 +22,7 @@ from service_core.changes.batched_writes import (
     WriteRequest,
     WriteRoutes,
     apply_writes_in_transaction,
+    prepare_writes,
 )
 from service_core.changes.change_executor import BatchOutcome, ChangeExecutor
 from service_core.changes.change_set_operations import ChangeSetResult
@@ -83,10 +84,12 @@ class ApprovalDecisions:
             approval = await get_or_404(transaction.resources, WriteApproval, approval_id)
         require_active_workspace(approver)
         requester = await self._build_requester(approval, approver)
+        requests = [WriteRequest.model_validate(request) for request in approval.requests]
+        prepared = await prepare_writes(requester, self.executor, self.routes, requests)
 
         async def apply_all(transaction: Transaction) -> BatchOutcome[ApprovedWrites]:
             current = await self._require_decidable(transaction, approval_id, member, nonce)
-            batch = BatchExecutor(self.executor, transaction)
+            batch = BatchExecutor(self.executor, transaction, prepared)
             answers = await self._apply_as_planned(requester, batch, current)
             audit_ids = [
                 write.envelope.audit_id for write in batch.writes if write.envelope.audit_id is not None

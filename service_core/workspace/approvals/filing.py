@@ -11,9 +11,15 @@ from service_core.access.models import Caller, Workspace
 from service_core.access.public_urls import PublicUrls
 from service_core.changes.batched_writes import WriteRequest, WriteRoutes
 from service_core.changes.change_executor import ChangeExecutor
-from service_core.changes.change_sets import PLAN_LIFETIME, ChangeSet, ChangeSetStatus
+from service_core.changes.change_sets import (
+    PLAN_LIFETIME,
+    ChangeSet,
+    ChangeSetStatus,
+    require_unused_plan_token,
+)
 from service_core.changes.planned_writes import PlannedChange, plan_writes
 from service_core.changes.ports import Transaction
+from service_core.changes.record_plans import get_or_404
 from service_core.changes.write_requirements import ApprovalRequired, program_kind
 from service_core.kernel.errors import Conflict
 from service_core.kernel.ids import sha256_hex
@@ -29,7 +35,10 @@ from service_core.workspace.approvals.schemas import ApprovalAnswer
 from service_core.workspace.notifications.models import Channel, Notification
 from service_core.workspace.notifications.ports import NotificationOutbox
 
-MAX_PENDING: Final = 100
+MAX_PENDING_OF_PROGRAM: Final = 20
+"""Most writes of one key or grant that wait at a time, so that no program keeps the others out."""
+
+MAX_PENDING: Final = 500
 """Most writes of a workspace that wait at a time."""
 
 _HINT: Final = "Nothing was changed. Ask the person to open approval_url; GET /approvals/{approvalId} tells the decision."
@@ -88,6 +97,7 @@ class ApprovalFiling:
             retried = await _find_retried(transaction, caller, digest)  # of a request at the same time
             if retried is None:
                 await _save_and_delete_old(transaction, approval, caller.now)
+                await _mark_waiting_if_change_set(transaction, approval, caller.now)
         if retried is not None:
             return self.describe(retried, caller.now)
         await self._notify_approvers(approval, caller.workspace)
@@ -163,6 +173,21 @@ async def _find_retried(transaction: Transaction, caller: Caller, digest: str) -
     return next(pending, None)
 
 
+async def _mark_waiting_if_change_set(
+    transaction: Transaction, approval: WriteApproval, now: datetime
+) -> None:
+    """Uses up the token of a change set, once its approval is stored.
+
+    Raises:
+        Conflict: ``plan_token_invalid``: another request used it meanwhile.
+    """
+    if approval.change_set_id is None:
+        return
+    change_set = await get_or_404(transaction.resources, ChangeSet, approval.change_set_id)
+    require_unused_plan_token(change_set)
+    await transaction.resources.save(change_set.with_fields(now, status=ChangeSetStatus.WAITING))
+
+
 async def _save_and_delete_old(transaction: Transaction, approval: WriteApproval, now: datetime) -> None:
     """Saves an approval, and deletes expired and old ones, and change sets that nobody can approve any more.
 
@@ -181,9 +206,11 @@ async def _save_and_delete_old(transaction: Transaction, approval: WriteApproval
     waiting: Sequence[WriteApproval] = await records.list_all(
         WriteApproval, field_filters={"status": ApprovalStatus.PENDING.value}
     )
-    if len(waiting) >= MAX_PENDING:
+    own = sum(each.requester_id == approval.requester_id for each in waiting)
+    if own >= MAX_PENDING_OF_PROGRAM or len(waiting) >= MAX_PENDING:
+        whose = "program" if own >= MAX_PENDING_OF_PROGRAM else "workspace"
         raise Conflict(
-            "Too many writes of this workspace wait for an approval",
+            f"Too many writes of this {whose} wait for an approval",
             "too_many_approvals",
             hint="Ask the person to decide them; they expire after a day.",
         )
