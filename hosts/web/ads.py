@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from quart import Response, request
 
@@ -10,12 +11,14 @@ from hosts.web.api_client import ApiResult
 from hosts.web.cards.card import Number
 from hosts.web.charts.number_format import ValueFormat
 from hosts.web.missing_values import build_number, explain_missing_values
+from hosts.web.number_links import receipt_link
 from hosts.web.page_context import Page, PageContext
 from hosts.web.read_filters import build_page_range_bar, skipped_filter_labels
 from hosts.web.revenue import STATUS_LABELS
 from hosts.web.value_words import format_moment, humanize
 from hosts.web.view_state import ViewState, read_view_state
 from hosts.web.workspace_view import WorkspaceView, open_workspace_view
+from service_core.analytics.query.catalog import Catalog
 from service_core.kernel.async_gather import gather_or_cancel
 
 LEVELS: Final = ("campaign", "group", "ad")
@@ -30,6 +33,12 @@ _TOTALS: Final = (
     ("ctr", "Click rate", "ratio"), ("cpc", "Cost per click", "currency"),
     ("conversions", "Claimed conversions", "number"), ("conversion_value", "Claimed value", "currency"),
 )  # fmt: skip
+_METRICS: Final = {
+    "spend": "ad_spend", "impressions": "impressions", "clicks": "clicks", "ctr": "ctr", "cpc": "cpc",
+    "conversions": "platform_conversions", "conversion_value": "platform_conversion_value",
+}  # fmt: skip
+"""Field of the answer -> metric of the same number."""
+
 _PARAMETERS: Final = ("level", "campaign_id", "group_id", "platform")
 
 
@@ -102,7 +111,7 @@ def _describe_ads(
     by_id = {row[_ID_DIMENSIONS[level]]: row for row in credited.data.get("rows", [])}
     rows = [row for row in answer["ads"] if _is_below_chosen(row, chosen)]
     return {
-        "totals": _build_totals(answer),
+        "totals": _build_totals(context.component(Catalog), state, answer),
         "lines": [
             _build_ad_line(row, by_id.get(row["id"], {}), state, level, answer["currency"]) for row in rows
         ],
@@ -126,7 +135,9 @@ def _is_below_chosen(row: Mapping[str, Any], chosen: Mapping[str, str]) -> bool:
     return all(chosen.get(name, row[name]) == row[name] for name in ("campaign_id", "group_id"))
 
 
-def _build_totals(answer: Mapping[str, Any]) -> list[Number]:
+def _build_totals(catalog: Catalog, state: ViewState, answer: Mapping[str, Any]) -> list[Number]:
+    platform = dict(state.page_parameters).get("platform")
+    filters = [("platform", platform)] if platform else []
     return [
         build_number(
             label,
@@ -134,6 +145,7 @@ def _build_totals(answer: Mapping[str, Any]) -> list[Number]:
             answer["totals"],
             field,
             answer["totals_unavailable"],
+            link=receipt_link(catalog, state.for_everybody, _METRICS[field], filters),
         )
         for field, label, unit in _TOTALS
     ]
@@ -167,6 +179,19 @@ def _build_ad_line(
         ),
         credited_roas=format_roas(credit.get("attributed_roas")),
     )
+
+
+def path_of_ad_entity(dimension: str, id_: str) -> str:
+    """Path and query string of the ads of the last 90 days below a campaign or ad group; of an ad, of all ads.
+
+    Args:
+        dimension: ``campaign_id``, ``ad_group_id`` or ``ad_id``.
+        id_: of the campaign, ad group or ad.
+    """
+    level = next(level for level, its_id in _ID_DIMENSIONS.items() if its_id == dimension)
+    below = _NEXT_LEVEL.get(level)
+    chosen = {"level": below[0], below[1]: id_} if below else {"level": level}
+    return f"/ads?{urlencode({'range': 'last_90_days', **chosen})}"
 
 
 def format_roas(value: float | None) -> str:

@@ -242,7 +242,9 @@ def _describe_columns(
             state,
             {"unattributed": "true"},
         ),
-        "totals": _build_cells(known, None, [column.total for column in known], None, unit),
+        "totals": _link_journeys(
+            _build_cells(known, None, [column.total for column in known], None, unit), known, state, {}
+        ),
         "has_credit": any(column.total is None or column.total for column in known),
         "has_unknown": any(column.total is None for column in known),
     }

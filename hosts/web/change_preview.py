@@ -16,6 +16,7 @@ from hosts.web.forms import parse_id_or_raise_not_found
 from hosts.web.page_context import Page, PageContext
 from hosts.web.page_security import safe_redirect_path_or_root
 from hosts.web.saved_note import saved_note_parameter
+from hosts.web.value_words import spell_out
 from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.kernel.errors import NotFound
 
@@ -236,7 +237,8 @@ def _path_without_note(path: str) -> str:
 
 
 def _field_label(field: str) -> str:
-    return field.replace("_", " ").replace(".", ": ").capitalize()
+    label = ": ".join(map(spell_out, field.split(".")))
+    return label[:1].upper() + label[1:]
 
 
 def _value_text(value: Any, *, is_cut: bool) -> str:

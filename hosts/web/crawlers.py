@@ -12,6 +12,7 @@ from hosts.web.cards.card import Answer, Card, DisplayContext, message_card
 from hosts.web.cards.json_values import build_display_context
 from hosts.web.cards.queries import build_query_card_by_columns
 from hosts.web.concurrent_reads import gather_two_at_a_time
+from hosts.web.number_links import RowFilters, receipt_link
 from hosts.web.page_context import Page, PageContext
 from hosts.web.range_bar import DATES_ONLY, RangeBar
 from hosts.web.value_labels import CRAWLER_CLASSES, label_dimension_value
@@ -32,6 +33,7 @@ _CLASS_NOTES: Final[Mapping[str, str]] = {
     NOT_SET: "Headless browsers, prefetches and anything else that identifies as a bot.",
 }
 _PEOPLE: Final = "people"
+_ONLY_BOTS: Final = ("is_bot", "true")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +42,14 @@ class ClassLine:
 
     Attributes:
         id: value of the dimension ``crawler_class``; ``people`` for everybody else.
-        values: requests, page views and visitors in words.
+        values: requests, page views and visitors in words, each with the path of its records; empty for none.
         link: query string of the page with this kind alone; empty for people.
     """
 
     id: str
     label: str
     note: str
-    values: tuple[str, ...]
+    values: tuple[tuple[str, str], ...]
     link: str
     is_chosen: bool
 
@@ -58,9 +60,36 @@ class CrawlerLine:
 
     label: str
     kind: str
-    values: tuple[str, ...]
+    values: tuple[tuple[str, str], ...]
     link: str
     is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlerNumbers:
+    """Numbers of a row in words, with links to their records."""
+
+    catalog: Catalog
+    setting: DisplayContext
+    state: ViewState
+
+    def of_row(self, row: Answer | None, filters: RowFilters) -> tuple[tuple[str, str], ...]:
+        """Text and link of each metric; a row that is missing has zeros.
+
+        Args:
+            row: of the answer.
+            filters: of the row; without any it is the row of people.
+        """
+        count, bots = self.setting.format_for("count"), "1" if filters else ""
+        if row is None:
+            return tuple((count.format_in_full_or_dash(0), "") for _ in _METRICS)
+        return tuple(
+            (
+                count.format_in_full_or_dash(row[id_]),
+                receipt_link(self.catalog, self.state, id_, filters, bots=bots) if row[id_] else "",
+            )
+            for id_ in _METRICS
+        )
 
 
 async def show_crawlers(context: PageContext, public_id: str) -> Response:
@@ -70,6 +99,7 @@ async def show_crawlers(context: PageContext, public_id: str) -> Response:
     chosen = dict(state.page_parameters)
     filters = _chosen_filters(chosen)
     setting = build_display_context(context.component(Catalog), view.workspace)
+    formatted = CrawlerNumbers(context.component(Catalog), setting, state.for_everybody)
     crawlers, kinds, series, pages = await _read_crawlers(view, state, filters)
     return await view.render(
         "crawlers.html",
@@ -78,8 +108,8 @@ async def show_crawlers(context: PageContext, public_id: str) -> Response:
         problem=next((read.message for read in (kinds, crawlers) if not read.ok), None),
         has_bots=kinds.ok and any(row["is_bot"] == "true" for row in kinds.body["rows"]),
         heads=[setting.label(id_) if id_ != "events" else "Requests" for id_ in _METRICS],
-        classes=_class_lines(kinds.body["rows"], setting, state, chosen) if kinds.ok else [],
-        crawlers=_crawler_lines(crawlers.body["rows"], setting, state, chosen) if crawlers.ok else [],
+        classes=_class_lines(kinds.body["rows"], formatted, state, chosen) if kinds.ok else [],
+        crawlers=_crawler_lines(crawlers.body["rows"], formatted, state, chosen) if crawlers.ok else [],
         truncated=crawlers.ok and crawlers.body["meta"]["truncated"],
         chosen_label=_chosen_label(chosen),
         all_link=state.link(**{"class": None, "crawler": None}),
@@ -125,7 +155,7 @@ async def _query(
 
 
 def _class_lines(
-    rows: Sequence[Answer], setting: DisplayContext, state: ViewState, chosen: Mapping[str, str]
+    rows: Sequence[Answer], numbers: CrawlerNumbers, state: ViewState, chosen: Mapping[str, str]
 ) -> list[ClassLine]:
     """Returns every kind of crawler, also one that did not come, then people."""
     values = {_line_id(row): row for row in rows}
@@ -134,13 +164,13 @@ def _class_lines(
             kind,
             label_dimension_value("crawler_class", kind),
             _CLASS_NOTES[kind],
-            _values_of(values.get(kind), setting),
+            numbers.of_row(values.get(kind), [_ONLY_BOTS, ("crawler_class", kind)]),
             state.link(**{"class": kind, "crawler": None}),
             chosen.get("class") == kind,
         )
         for kind in (*CRAWLER_CLASSES, NOT_SET)
     ]
-    people = ClassLine(_PEOPLE, "People", "", _values_of(values.get(_PEOPLE), setting), "", is_chosen=False)
+    people = ClassLine(_PEOPLE, "People", "", numbers.of_row(values.get(_PEOPLE), ()), "", is_chosen=False)
     return [*lines, people]
 
 
@@ -151,24 +181,26 @@ def _line_id(row: Answer) -> str:
 
 
 def _crawler_lines(
-    rows: Sequence[Answer], setting: DisplayContext, state: ViewState, chosen: Mapping[str, str]
+    rows: Sequence[Answer], numbers: CrawlerNumbers, state: ViewState, chosen: Mapping[str, str]
 ) -> list[CrawlerLine]:
     return [
         CrawlerLine(
             label_dimension_value("crawler", row["crawler"]),
             label_dimension_value("crawler_class", row["crawler_class"]),
-            _values_of(row, setting),
+            numbers.of_row(
+                row,
+                [
+                    _ONLY_BOTS,
+                    ("crawler_class", row["crawler_class"] or NOT_SET),
+                    ("crawler", row["crawler"] or NOT_SET),
+                ],
+            ),
             state.link(**{"class": row["crawler_class"] or NOT_SET, "crawler": row["crawler"] or NOT_SET}),
             (chosen.get("class"), chosen.get("crawler"))
             == (row["crawler_class"] or NOT_SET, row["crawler"] or NOT_SET),
         )
         for row in rows
     ]
-
-
-def _values_of(row: Answer | None, setting: DisplayContext) -> tuple[str, ...]:
-    count = setting.format_for("count")
-    return tuple(count.format_in_full_or_dash(0 if row is None else row[id_]) for id_ in _METRICS)
 
 
 def _chosen_label(chosen: Mapping[str, str]) -> str:

@@ -1,6 +1,6 @@
 """Explore: any metrics by up to three dimensions over any range, saved as a report or shown as a request."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final, cast
@@ -24,6 +24,7 @@ from hosts.web.explore_query import (
     accepted_dimension_ids,
     read_explore_query,
 )
+from hosts.web.number_links import RowFilters, link_numbers_to_receipts, receipt_link
 from hosts.web.page_context import Page, PageContext
 from hosts.web.page_security import uncached_page_headers
 from hosts.web.range_bar import RangeBar
@@ -73,12 +74,18 @@ async def show_explore(context: PageContext, public_id: str) -> Response:
     result, marked = await gather_or_cancel(
         view.send("POST", "/query", body), read_annotations(view, query.state)
     )
-    setting = build_display_context(context.component(Catalog), view.workspace)
+    known = context.component(Catalog)
+    setting = build_display_context(known, view.workspace)
+
+    def link_of(metric: str, filters: RowFilters) -> str:
+        link = receipt_link(known, query.state, metric, filters)
+        return f"{context.base}{view.path}{link}" if link else ""
+
     return await view.render(
         "explore.html",
         query=query,
         bar=RangeBar(query.state, f"{context.base}{view.path}/explore", _dimension_labels(catalog, query)),
-        card=mark_annotations(_explore_card(query, result, setting), marked, setting.zone),
+        card=mark_annotations(_explore_card(query, result, setting, link_of), marked, setting.zone),
         compared=_compared_totals(result, setting),
         receipt_links=[
             (
@@ -123,18 +130,27 @@ async def download_rows(context: PageContext, public_id: str, row_format: str) -
     return Response(rows, 200, headers, content_type=f"{media_type}; charset=utf-8")
 
 
-def _explore_card(query: ExploreQuery, result: ApiResult, setting: DisplayContext) -> Card:
-    """Returns the card of the answer; a query that is refused is a card that says why."""
+def _explore_card(
+    query: ExploreQuery,
+    result: ApiResult,
+    setting: DisplayContext,
+    link_of: Callable[[str, RowFilters], str],
+) -> Card:
+    """Returns the card of the answer, its numbers as links; a query that is refused is a card that says why."""
     title = _title_of_query(query, setting)
     if not result.ok:
         return message_card(title, result.message, "lg")
-    if query.chart == "table":
-        return replace(build_table_card(title, result.body, setting), size="lg")
-    if query.is_trend_of_one_metric:
-        return _trend_card_with_total(query, result.body, setting)
-    style = cast(Style, query.chart) if query.is_over_time else None
-    card = replace(build_query_card_by_columns(title, result.body, setting, style), size="lg")
+    card = link_numbers_to_receipts(_draw_answer(query, title, result.body, setting), result.body, link_of)
     return link_rows_to_filters(card, result.body, query.state.filter_link)
+
+
+def _draw_answer(query: ExploreQuery, title: str, data: Answer, setting: DisplayContext) -> Card:
+    if query.chart == "table":
+        return replace(build_table_card(title, data, setting), size="lg")
+    if query.is_trend_of_one_metric:
+        return _trend_card_with_total(query, data, setting)
+    style = cast(Style, query.chart) if query.is_over_time else None
+    return replace(build_query_card_by_columns(title, data, setting, style), size="lg")
 
 
 def _trend_card_with_total(query: ExploreQuery, data: Answer, setting: DisplayContext) -> Card:

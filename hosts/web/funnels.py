@@ -180,10 +180,12 @@ def _describe_groups(state: ViewState, answer: Mapping[str, Any]) -> list[GroupL
     dimension = answer["breakdown"]
     if dimension is None:
         return None
-    return [_build_group_line(dimension, group, state) for group in answer["groups"]]
+    return [_build_group_line_with_overall_rate(dimension, group, state) for group in answer["groups"]]
 
 
-def _build_group_line(dimension: str, group: Mapping[str, Any], state: ViewState) -> GroupLine:
+def _build_group_line_with_overall_rate(
+    dimension: str, group: Mapping[str, Any], state: ViewState
+) -> GroupLine:
     count, rate = ValueFormat(), ValueFormat("ratio")
     is_filter = dimension in DIMENSIONS and not group["is_other"]
     return GroupLine(

@@ -1,7 +1,7 @@
 """Goals: what counts as a conversion in the workspace, how often it happens, and what it is worth; adding and removing one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -11,6 +11,7 @@ from hosts.web.api_client import ApiResult
 from hosts.web.cards.card import Answer, DisplayContext
 from hosts.web.cards.json_values import build_display_context
 from hosts.web.change_preview import FormWrite, preview_or_save
+from hosts.web.number_links import receipt_link
 from hosts.web.overview_tabs import filterable_dimensions
 from hosts.web.page_context import Page, PageContext
 from hosts.web.range_bar import FILTERS_AND_SEGMENTS, RangeBar
@@ -35,6 +36,7 @@ class GoalLine:
         name: of its event.
         conversions, rate, visitors, value: in words; the value is empty where the goal brought no money, a dash where it is unknown.
         events_link, funnel_link: below the workspace.
+        conversions_link, visitors_link: of the records that count, below the workspace; empty for no link.
     """
 
     name: str
@@ -45,6 +47,8 @@ class GoalLine:
     value: str
     events_link: str
     funnel_link: str
+    conversions_link: str = ""
+    visitors_link: str = ""
 
 
 async def show_goals(context: PageContext, public_id: str) -> Response:
@@ -60,7 +64,8 @@ async def show_goals(context: PageContext, public_id: str) -> Response:
     )
     setting = build_display_context(catalog, view.workspace)
     own_names = settings.data.get("conversions")
-    goals = await _build_goal_lines(view, state, setting, (conversions, visitors, values), own_names or ())
+    lines = await _build_goal_lines(view, state, setting, (conversions, visitors, values), own_names or ())
+    goals = [_link_numbers(line, catalog, state) for line in lines]
     return await view.render(
         "goals.html",
         bar=RangeBar(
@@ -78,6 +83,7 @@ async def show_goals(context: PageContext, public_id: str) -> Response:
         may_write=view.may(Scope.WRITE_RULES),
         truncated=conversions.ok and conversions.body["meta"]["truncated"],
         total=_total(conversions, setting),
+        total_link=receipt_link(catalog, state, "conversions"),
     )
 
 
@@ -154,6 +160,19 @@ def _build_goal_line(
         "" if value == 0 else setting.format_for("currency").format_in_full_or_dash(value),
         f"/events{state.link(event_name=name)}",
         f"/funnels?{urlencode({**dict(state.parameters()), 'step1': _FIRST_STEP, 'step2': name})}",
+    )
+
+
+def _link_numbers(line: GoalLine, catalog: Catalog, state: ViewState) -> GoalLine:
+    """Returns a goal whose counts lead to their records; those that are zero or unknown lead nowhere."""
+
+    def link_of(metric: str, text: str) -> str:
+        return "" if text in ("0", "—") else receipt_link(catalog, state, metric, [("event_name", line.name)])
+
+    return replace(
+        line,
+        conversions_link=link_of("conversions", line.conversions),
+        visitors_link=link_of("visitors", line.visitors),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Final
 from service_core.access.roles import Role
 from service_core.ingestion.ignored_values import IgnoredValue
 from service_core.ingestion.models import RejectionReason
+from service_core.ingestion.transforms.run_transforms import DROPPED_PREFIX, FAILED_PREFIX, REMOVED_PREFIX
 from service_core.kernel.errors import ApiError, TooManyRequests, Unauthorized
 from service_core.kernel.operations import Scope
 
@@ -91,6 +92,15 @@ IGNORED_VALUE_LABELS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Part of a stored event that cannot be used -> what the tracking page says."""
+
+TRANSFORM_LABELS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        DROPPED_PREFIX: "Left out by the transform",
+        REMOVED_PREFIX: "Personal data removed by the transform",
+        FAILED_PREFIX: "Stored unchanged, because it failed: the transform",
+    }
+)
+"""First part of a ledger reason of a transform -> what the tracking page says before its id."""
 
 
 ACTION_LABELS: Final[Mapping[str, str]] = MappingProxyType(

@@ -68,7 +68,7 @@ async def change_role_or_remove_member(context: PageContext, public_id: str, acc
                 by,
                 account,
                 context.clock(),
-                keep_keys=form.text("keep_keys") == "yes",
+                owner_takes_over_keys=form.text("keep_keys") == "yes",
             )
         else:
             await change_role_unless_last_owner(

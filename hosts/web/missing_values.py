@@ -29,6 +29,7 @@ _SENTENCES: Final[Mapping[str, tuple[str, str, str]]] = {
         "deployers/item-costs",
     ),
     "fees_unknown": ("Payment fees are not known.", "Set up payment fees", "deployers/fees"),
+    "no_history": ("There is no record of these numbers as they were at that moment.", "", ""),
     "missing_fx_rate": (
         "Some amounts are in a currency without an exchange rate.",
         "Set up exchange rates",
@@ -59,6 +60,8 @@ def build_number(
     values: Mapping[str, Any],
     field: str,
     unavailable: Sequence[Mapping[str, Any]],
+    *,
+    link: str = "",
 ) -> Number:
     """A value with its label; a null that the answer gives no reason for, such as a division by zero, is a dash.
 
@@ -68,10 +71,11 @@ def build_number(
         values: of the answer.
         field: which of them.
         unavailable: the fields that are unknown, each with its reason.
+        link: address of the records behind a known value.
     """
     value = values[field]
     is_unknown = value is None and any(item["metric"].rpartition(".")[2] == field for item in unavailable)
-    return Number(label, unit.format_in_full_or_dash(value), is_unknown)
+    return Number(label, unit.format_in_full_or_dash(value), is_unknown, "" if value is None else link)
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,12 +126,24 @@ class Navigation:
     workspaces: Sequence[Workspace]
 
 
+def list_open_entries(entries: Sequence[NavEntry], routes: Collection[str], member: Member) -> list[NavEntry]:
+    """Returns the entries whose pages are registered and open to the member."""
+    return [
+        entry
+        for entry in entries
+        if f"{WORKSPACE_ROUTE_PREFIX}{entry.path}" in routes
+        and entry.permission in ROLE_PERMISSIONS[member.role]
+    ]
+
+
 def build_navigation(
     routes: Collection[str],
     member: Member,
     workspace: Workspace,
     memberships: Sequence[tuple[Workspace, Member]],
     current_path: str,
+    *,
+    entries: Sequence[NavEntry] = ENTRIES,
 ) -> Navigation:
     """Returns the side bar with the entries whose pages are registered and open to the member.
 
@@ -141,6 +153,7 @@ def build_navigation(
         workspace: whose page it is.
         memberships: every workspace of the person.
         current_path: of the present page below ``/w/<public_id>``, without a query.
+        entries: those of built-in pages, and those of plugins after them.
     """
     linked = [
         (
@@ -151,9 +164,7 @@ def build_navigation(
                 is_current=entry.contains_path(current_path),
             ),
         )
-        for entry in ENTRIES
-        if f"{WORKSPACE_ROUTE_PREFIX}{entry.path}" in routes
-        and entry.permission in ROLE_PERMISSIONS[member.role]
+        for entry in list_open_entries(entries, routes, member)
     ]
     links = {section: [link for entry, link in linked if entry.section is section] for section in NavSection}
     settings = links.pop(NavSection.SETTINGS)

@@ -12,7 +12,7 @@ from hosts.web.cards.rankings import build_ranking_card
 from hosts.web.cards.tiles import Tile, build_tiles
 from hosts.web.cards.trends import build_trend_card
 from hosts.web.charts.plot_model import Plot
-from hosts.web.overview_records import records_link_of_tile
+from hosts.web.number_links import records_link_of_tile
 from hosts.web.overview_tabs import (
     BREAKDOWN_DIMENSIONS,
     DEFAULT_METRIC,
@@ -154,7 +154,7 @@ class OverviewReader:
             link_of=lambda id_: self.state.link(metric=None if id_ == DEFAULT_METRIC else id_),
             explanation_of=lambda id_: replace(self.state, page_parameters=(("metric", id_),)).query_string,
         )
-        return [replace(tile, records=records_link_of_tile(tile, self.state)) for tile in tiles]
+        return [replace(tile, records=records_link_of_tile(self.catalog, tile, self.state)) for tile in tiles]
 
     async def load_card(self, group: TabGroup) -> TabbedCard:
         """One card with its chosen tab."""

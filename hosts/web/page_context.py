@@ -1,7 +1,7 @@
 """What every page shares: who looks at it, how it is written and where it leads."""
 
 import json
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlencode, urlsplit
@@ -12,7 +12,7 @@ from hosts.client_address import ClientAddressResolver
 from hosts.composition.compose import Service
 from hosts.web.forms import FormFields, read_sanitized_form_pairs
 from hosts.web.labels import CONFIRMATIONS, page_status_and_message
-from hosts.web.navigation import Navigation, build_navigation
+from hosts.web.navigation import ENTRIES, NavEntry, Navigation, build_navigation
 from hosts.web.page_security import (
     form_token,
     is_same_origin_or_unstated,
@@ -67,18 +67,25 @@ class PageContext:
         service: the composed deployment.
         addresses: finds the client behind trusted proxies.
         routes: method and path of every page; the side bar shows those of a workspace.
+        entries: of the side bar, in its order.
     """
 
     def __init__(
-        self, service: Service, addresses: ClientAddressResolver, routes: Iterable[str] = ()
+        self,
+        service: Service,
+        addresses: ClientAddressResolver,
+        routes: Iterable[str] = (),
+        entries: Sequence[NavEntry] = ENTRIES,
     ) -> None:
         self.service: Final = service
         self.routes: Final = frozenset(routes)
+        self.entries: Final = entries
         self.store: Final = service.ports.workspace
         self.clock: Final = service.ports.clock
         self.web_url: Final = service.settings.http.effective_app_url
         self.base: Final = urlsplit(self.web_url).path.rstrip("/")
         self.drawn: Final = TtlCache[Hashable, str](RESULT_LIFETIME, self.clock, MAX_CACHED_PAGES)
+        self.pictures: Final = TtlCache[Hashable, bytes | None](RESULT_LIFETIME, self.clock, MAX_CACHED_PAGES)
         self._addresses = addresses
         self.is_secure: Final = self.web_url.startswith("https://")
         self._cookie = "__Host-touchpoint" if self.is_secure else "touchpoint"
@@ -121,7 +128,7 @@ class PageContext:
         """The form that was sent, checked."""
         return cast(FormFields, g.form)
 
-    async def load_visitor_and_reject_foreign_form(self) -> None:
+    async def load_visitor_and_own_form_or_refuse(self) -> None:
         """Find out who sends the request, and refuse a form that no page of ours made for this browser.
 
         Raises:
@@ -264,6 +271,7 @@ class PageContext:
             workspace,
             await self.list_memberships(),
             values.get("navigation_path", path),
+            entries=self.entries,
         )
 
     def caller(self, workspace: Workspace, member: Member) -> Caller:

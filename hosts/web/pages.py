@@ -2,11 +2,12 @@
 
 import logging
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial, update_wrapper
 from importlib.resources import files
 from typing import Final
 
+from jinja2 import ChoiceLoader
 from quart import Blueprint, Response, request
 from werkzeug.exceptions import HTTPException
 
@@ -64,6 +65,7 @@ from hosts.web import (
     revenue,
     rules,
     scripts,
+    search,
     segments,
     share_link_editor,
     share_links,
@@ -76,8 +78,17 @@ from hosts.web import (
 )
 from hosts.web.api_client import ApiRequestFailed
 from hosts.web.local_dates import format_local_date, format_local_time
+from hosts.web.navigation import ENTRIES
 from hosts.web.page_context import Page, PageContext, SignInRequired
 from hosts.web.page_security import HEADERS
+from hosts.web.plugin_pages import (
+    STATIC_PREFIX,
+    build_navigation_entries,
+    build_plugin_pages,
+    build_template_loader,
+    read_static_files,
+)
+from service_core.extensions.pages import WebPage
 from service_core.kernel.errors import ApiError, NotFound
 from service_core.kernel.ids import new_id
 
@@ -132,6 +143,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *alerts.PAGES,
     *annotations.PAGES,
     *segments.PAGES,
+    *search.PAGES,
     *email_links.PAGES,
     *email_reports.PAGES,
     *explore.PAGES,
@@ -157,13 +169,22 @@ def create_web_blueprint(service: Service, addresses: ClientAddressResolver) -> 
         service: the composed deployment.
         addresses: finds the client behind trusted proxies.
     """
-    context = PageContext(service, addresses, (page.route for page in PAGES))
+    brought = service.registry.pages.values()
+    pages = (*PAGES, *build_plugin_pages(brought))
+    context = PageContext(
+        service,
+        addresses,
+        (page.route for page in pages),
+        (*ENTRIES, *build_navigation_entries(brought)),
+    )
     blueprint = Blueprint("web", __name__, url_prefix="/app", template_folder="templates")
+    _add_templates_of_plugins(blueprint, brought)
     blueprint.add_app_template_filter(format_local_date, "local_date")
     blueprint.add_app_template_filter(format_local_time, "local_time")
     _add_static_asset_route(blueprint)
+    _add_static_route_of_plugins(blueprint, brought)
     blueprint.add_url_rule("", "front_page", partial(_redirect_to_front_page, context))
-    _add_pages_with_visitor_loading(blueprint, context, PAGES)
+    _add_pages_with_visitor_loading(blueprint, context, pages)
     _add_error_handlers(blueprint, context)
     return blueprint
 
@@ -200,11 +221,29 @@ def _add_static_asset_route(blueprint: Blueprint) -> None:
         return Response(body, 200, known, mimetype=_ASSET_TYPES[name.rpartition(".")[2]])
 
 
+def _add_templates_of_plugins(blueprint: Blueprint, pages: Iterable[WebPage]) -> None:
+    built_in = blueprint.jinja_loader
+    if built_in is not None:
+        blueprint.jinja_loader = ChoiceLoader([built_in, build_template_loader(pages)])
+
+
+def _add_static_route_of_plugins(blueprint: Blueprint, pages: Iterable[WebPage]) -> None:
+    static = read_static_files(pages, _ASSET_TYPES)
+
+    @blueprint.get(f"{STATIC_PREFIX}/<page>/<name>")
+    async def send_plugin_asset(page: str, name: str) -> Response:
+        body, known = static.get((page, name)), HEADERS | {"Cache-Control": "no-cache"}
+        if body is None:
+            return Response("Not found", 404, known, mimetype="text/plain")
+        return Response(body, 200, known, mimetype=_ASSET_TYPES[name.rpartition(".")[2]])
+
+
 def _add_pages_with_visitor_loading(
     blueprint: Blueprint, context: PageContext, pages: Sequence[Page]
 ) -> None:
     public_endpoints = {
         "web.send_asset",
+        "web.send_plugin_asset",
         "web.front_page",
         *(f"web.{page.route}" for page in pages if page.is_public),
     }
@@ -212,7 +251,7 @@ def _add_pages_with_visitor_loading(
     @blueprint.before_request
     async def load_visitor_unless_public() -> None:
         if request.endpoint not in public_endpoints:
-            await context.load_visitor_and_reject_foreign_form()
+            await context.load_visitor_and_own_form_or_refuse()
 
     for page in pages:
         method, _, path = page.route.partition(" ")

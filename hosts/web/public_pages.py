@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -22,6 +23,7 @@ from hosts.web.public_page_password import (
     password_page,
     unlock_with_password,
 )
+from hosts.web.share_picture import draw_first_chart, has_chart
 from hosts.web.view_state import RANGE_LABELS
 from service_core.analytics.query.catalog import Catalog
 from service_core.kernel.date_range import RangeResponse
@@ -55,6 +57,7 @@ class SharedPage:
         parts: of an analysis: a text and the card below it.
         notes: what holds for all cards.
         choices: ranges to choose from; empty if the owner allows none.
+        picture: address of the picture for previews of the link; empty without a chart, or with a password.
     """
 
     title: str
@@ -64,6 +67,12 @@ class SharedPage:
     parts: Sequence[tuple[Markup, Card | None]] = ()
     notes: Sequence[str] = ()
     choices: Sequence[RangeChoice] = ()
+    picture: str = ""
+
+    @property
+    def every_card(self) -> list[Card]:
+        """The cards of the page in their order."""
+        return [*self.cards, *(card for _, card in self.parts if card is not None)]
 
     @property
     def description(self) -> str:
@@ -78,7 +87,7 @@ async def render_shared_page_and_count_view(context: PageContext, token: str) ->
         publication = await _resolve_token_within_limit(context, token)
         if not is_unlocked_for_browser(context, publication):
             return await password_page(context, publication)
-        body = await _cached_shared_page_html(context, publication)
+        body = await _cached_shared_page_html(context, publication, token)
     except ApiError as refusal:
         return await _unavailable_page(context, refusal)
     if request.method == "GET":
@@ -86,6 +95,21 @@ async def render_shared_page_and_count_view(context: PageContext, token: str) ->
         await context.component(ViewCounter).count_view_unless_bot(publication.link, sent)
     headers = public_page_headers(embed_hosts=publication.link.embed_hosts)
     return Response(body, 200, headers, mimetype="text/html")
+
+
+async def send_preview_picture(context: PageContext, token: str) -> Response:
+    """The first chart of the page as PNG, for previews of the link; 404 without a chart, or with a password."""
+    try:
+        publication = await _resolve_token_within_limit(context, token)
+        if publication.link.has_password:
+            raise NotFound
+        picture = await _cached_picture(context, publication)
+        if picture is None:
+            raise NotFound
+    except ApiError as refusal:
+        headers = {**public_page_headers(), **refusal.headers}
+        return Response("", refusal.status, headers, mimetype="text/plain")
+    return Response(picture, 200, public_page_headers(), mimetype="image/png")
 
 
 async def unlock_shared_page(context: PageContext, token: str) -> Response:
@@ -115,21 +139,36 @@ async def _unavailable_page(context: PageContext, refusal: ApiError) -> Response
     return answer
 
 
-async def _cached_shared_page_html(context: PageContext, publication: SharedObject) -> str:
-    """The page as it is drawn once for everybody who looks within the minute of its answers."""
-    link, chosen = publication.link, request.args.get("range")
-    preset = chosen if chosen in link.allowed_ranges else None
-    shared_result = await context.component(SharedResults).get_result_at_most_a_minute_old(
-        publication, preset
+def _chosen_preset(publication: SharedObject) -> str | None:
+    """The range in the address, if the owner allows it."""
+    chosen = request.args.get("range")
+    return chosen if chosen in publication.link.allowed_ranges else None
+
+
+async def _read_result(
+    context: PageContext, publication: SharedObject
+) -> tuple[SharedResult, DisplayContext]:
+    result = await context.component(SharedResults).get_result_at_most_a_minute_old(
+        publication, _chosen_preset(publication)
     )
-    setting = build_display_context(context.component(Catalog), publication.workspace)
+    return result, build_display_context(context.component(Catalog), publication.workspace)
+
+
+async def _cached_shared_page_html(context: PageContext, publication: SharedObject, token: str) -> str:
+    """The page as it is drawn once for everybody who looks within the minute of its answers."""
+    link, preset = publication.link, _chosen_preset(publication)
+    shared_result, setting = await _read_result(context, publication)
 
     async def render_shared_page() -> str:
         page = await asyncio.to_thread(_build_shared_page, publication, shared_result, setting)
         page = replace(page, choices=_range_choices(link.allowed_ranges, preset))
+        if has_chart(page.every_card) and not link.has_password:
+            query = f"?range={preset}" if preset else ""
+            page = replace(page, picture=f"{context.web_url}/share/{token}/picture{query}")
         return await render_template("public_page.html", base=context.base, page=page)
 
     key = (
+        link.id,
         publication.record.id,
         link.show_workspace_name,
         link.allowed_ranges,
@@ -138,6 +177,18 @@ async def _cached_shared_page_html(context: PageContext, publication: SharedObje
         shared_result.data_version,
     )
     return await context.drawn.get_or_compute(key, render_shared_page)
+
+
+async def _cached_picture(context: PageContext, publication: SharedObject) -> bytes | None:
+    """The picture as it is drawn once within the minute of its answers; None without a chart."""
+    shared_result, setting = await _read_result(context, publication)
+
+    def draw() -> bytes | None:
+        return draw_first_chart(_build_shared_page(publication, shared_result, setting).every_card)
+
+    record, preset = publication.record.id, _chosen_preset(publication)
+    key = (record, preset, shared_result.computed_at, shared_result.data_version)
+    return await context.pictures.get_or_compute(key, partial(asyncio.to_thread, draw))
 
 
 def _range_choices(allowed_ranges: Sequence[str], chosen: str | None) -> list[RangeChoice]:
@@ -221,5 +272,6 @@ def _chart_type(shared_result: SharedResult, report_id: UUID) -> str | None:
 
 PAGES: Final = (
     Page("GET /share/<token>", render_shared_page_and_count_view, is_public=True),
+    Page("GET /share/<token>/picture", send_preview_picture, is_public=True),
     Page("POST /share/<token>", unlock_shared_page, is_public=True),
 )

@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
+from urllib.parse import quote
 
 from quart import Response, request
 
+from hosts.web.api_client import ApiResult
 from hosts.web.cards.card import Answer, DisplayContext
 from hosts.web.cards.json_values import build_display_context
 from hosts.web.missing_values import explain_missing_values
@@ -19,7 +21,8 @@ from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.record_columns import has_receipt
 
 _DEFAULT_METRIC: Final = "visitors"
-_SHOWN_RECORDS: Final = 50
+_SHOWN_RECORDS: Final = 100
+_PARAMETERS: Final = ("metric", "bots", "refund_basis")
 _NOT_A_COLUMN: Final = frozenset({"term", "contribution", "rated_at"})
 _REASON_WORDS: Final = {
     "bot": "Bots",
@@ -37,11 +40,13 @@ class RecordTable:
 
     Attributes:
         title: name of the term.
+        term: id of the term.
         columns: names of the columns.
         rows: cells of each record, its contribution last.
     """
 
     title: str
+    term: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
 
@@ -50,13 +55,13 @@ async def show_receipt(context: PageContext, public_id: str) -> Response:
     """The receipt of the metric in the address."""
     view = await open_workspace_view(context, public_id)
     catalog = context.component(Catalog)
-    state = read_view_state(request.args, view.workspace.zone, view.caller.now, ("metric",))
-    chosen = dict(state.page_parameters).get("metric", "")
-    metric = chosen if chosen in catalog.metrics else _DEFAULT_METRIC
-    state = replace(state, page_parameters=(("metric", metric),))
+    state = read_view_state(request.args, view.workspace.zone, view.caller.now, _PARAMETERS)
+    chosen = dict(state.page_parameters)
+    metric = chosen.get("metric", "")
+    metric = metric if metric in catalog.metrics else _DEFAULT_METRIC
+    state = replace(state, page_parameters=tuple({**chosen, "metric": metric}.items()))
     setting = build_display_context(catalog, view.workspace)
-    plan = {"metrics": [metric], **state.query_body_parts(with_comparison=False)}
-    read = await view.post("/receipts", {"plan": plan, "metric": metric})
+    read = await _read_receipt(view, state, metric)
     ours = f"{context.base}{view.path}"
     return await view.render(
         "receipt.html",
@@ -77,21 +82,46 @@ async def show_receipt(context: PageContext, public_id: str) -> Response:
     )
 
 
+async def _read_receipt(view: WorkspaceView, state: ViewState, metric: str) -> ApiResult:
+    """The receipt whose id the address of a further page has, otherwise a new one."""
+    known = request.args.get("receipt", "")
+    if known:
+        return await view.get(f"/receipts/{quote(known, safe='')}")
+    chosen = dict(state.page_parameters)
+    plan = {
+        "metrics": [metric],
+        **state.query_body_parts(with_comparison=False),
+        **({"include_bots": True} if chosen.get("bots") else {}),
+        **({"refund_basis": chosen["refund_basis"]} if "refund_basis" in chosen else {}),
+    }
+    return await view.post("/receipts", {"plan": plan, "metric": metric})
+
+
 async def _describe_receipt(
     view: WorkspaceView, receipt: Answer, state: ViewState, setting: DisplayContext
 ) -> Mapping[str, Any]:
     """The receipt in words, with the first records."""
-    page = await view.get(f"/receipts/{receipt['id']}/records", limit=str(_SHOWN_RECORDS))
+    page = await view.get(
+        f"/receipts/{receipt['id']}/records",
+        limit=str(_SHOWN_RECORDS),
+        cursor=request.args.get("cursor", ""),
+    )
     unit = setting.format_for(receipt["unit"])
     labels = {term["name"]: _label_term(term["name"], setting) for term in receipt["terms"]}
+    tables = _build_record_tables(page.data["records"], labels, setting) if page.ok else []
     return {
         "id": receipt["id"],
         "value": unit.format_in_full_or_dash(receipt["value"]),
+        "is_unknown": receipt["value"] is None and bool(receipt["unavailable"]),
+        "lacks_rate": any(each["reason"] == "missing_fx_rate" for each in receipt["unavailable"]),
         "days": state.dates_label,
         "moment": format_moment(receipt["as_of"], setting.zone),
         "definition": receipt["definition"],
         "formula": _formula_in_words(receipt["definition"]["formula"], labels),
-        "terms": [(labels[term["name"]], f"{term['value']:,}", term["text"]) for term in receipt["terms"]],
+        "terms": [
+            (term["name"], labels[term["name"]], f"{term['value']:,}", term["text"])
+            for term in receipt["terms"]
+        ],
         "counted": receipt["counted"],
         "left_out": [
             (labels[each["term"]], _REASON_WORDS.get(each["reason"], each["reason"]), f"{each['records']:,}")
@@ -100,10 +130,17 @@ async def _describe_receipt(
         "rates": [
             (each["currency"], each["date"], f"{each['rate']:g}", each["source"]) for each in receipt["fx"]
         ],
-        "tables": _build_record_tables(page.data["records"], labels, setting) if page.ok else (),
+        "tables": tables,
         "records_problem": page.problem,
-        "shown": min(_SHOWN_RECORDS, receipt["counted"]["records"]),
+        "shown": sum(len(table.rows) for table in tables),
+        "is_first_page": "cursor" not in request.args,
+        "next_page": _next_page(receipt, page, state),
     }
+
+
+def _next_page(receipt: Answer, page: ApiResult, state: ViewState) -> str | None:
+    cursor = page.data.get("next_cursor")
+    return state.link(receipt=receipt["id"], cursor=cursor) if cursor else None
 
 
 def _label_term(name: str, setting: DisplayContext) -> str:
@@ -142,7 +179,7 @@ def _build_record_tables(
             ]
             for record in of_term
         ]
-        tables.append(RecordTable(label, [humanize(column) for column in columns], rows))
+        tables.append(RecordTable(label, name, [humanize(column) for column in columns], rows))
     return tables
 
 

@@ -1,6 +1,6 @@
 """Revenue: what all providers and tracked events report together, by provider and over time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from hosts.web.cards.json_values import build_display_context
 from hosts.web.cards.queries import build_query_card_by_columns
 from hosts.web.charts.number_format import ValueFormat
 from hosts.web.missing_values import build_number, explain_missing_values
+from hosts.web.number_links import RowFilters, receipt_link
 from hosts.web.page_context import Page, PageContext
 from hosts.web.read_filters import build_page_range_bar, skipped_filter_labels
 from hosts.web.value_words import format_moment, humanize
@@ -52,7 +53,7 @@ async def show_revenue(context: PageContext, public_id: str) -> Response:
         view.get("/revenue", **state.date_parameters(), refund_basis=basis),
         _read_series(view, state, basis),
     )
-    shown = {} if revenue.problem else _describe_revenue(context, view.workspace, revenue.data)
+    shown = {} if revenue.problem else _describe_revenue(context, revenue.data, state, basis)
     return await view.render(
         "revenue.html",
         state=state,
@@ -85,19 +86,24 @@ def _build_series_card(context: PageContext, workspace: Workspace, series: ApiRe
 
 
 def _describe_revenue(
-    context: PageContext, workspace: Workspace, answer: Mapping[str, Any]
+    context: PageContext, answer: Mapping[str, Any], state: ViewState, basis: str
 ) -> dict[str, Any]:
-    currency = answer["currency"]
+    catalog = context.component(Catalog)
+
+    def link_of(metric: str, filters: RowFilters) -> str:
+        given = "" if basis == "refund" else basis
+        return receipt_link(catalog, state.for_everybody, metric, filters, refund_basis=given)
+
     return {
         "heads": [label for _, label, _ in _FIELDS],
-        "totals": _build_numbers(answer["combined"], currency, answer["unavailable"]),
+        "totals": _build_numbers(answer["combined"], answer, link_of, ()),
         "platforms": [
             {
                 "id": row["platform"],
                 "name": label_revenue_platform(row["platform"]),
-                "numbers": _build_numbers(row, currency, answer["unavailable"]),
+                "numbers": _build_numbers(row, answer, link_of, [("provider", row["platform"])]),
                 "status": "" if row["platform"] == "tracked" else STATUS_LABELS[row["status"]],
-                "last_synced": format_moment(row["last_synced_at"], workspace.zone)
+                "last_synced": format_moment(row["last_synced_at"], state.zone)
                 if row["last_synced_at"]
                 else "",
             }
@@ -113,10 +119,21 @@ def label_revenue_platform(id_: str) -> str:
 
 
 def _build_numbers(
-    values: Mapping[str, Any], currency: str, unavailable: Sequence[Mapping[str, Any]]
+    values: Mapping[str, Any],
+    answer: Mapping[str, Any],
+    link_of: Callable[[str, RowFilters], str],
+    filters: RowFilters,
 ) -> list[Number]:
+    unavailable = answer["unavailable"]
     return [
-        build_number(label, ValueFormat(unit, currency), values, field, unavailable)
+        build_number(
+            label,
+            ValueFormat(unit, answer["currency"]),
+            values,
+            field,
+            unavailable,
+            link=link_of(field, filters),
+        )
         for field, label, unit in _FIELDS
     ]
 

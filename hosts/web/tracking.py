@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from quart import Response
 
-from hosts.web.labels import IGNORED_VALUE_LABELS, REJECTION_LABELS
+from hosts.web.labels import IGNORED_VALUE_LABELS, REJECTION_LABELS, TRANSFORM_LABELS
 from hosts.web.page_context import Page, PageContext
 from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.access.roles import ROLE_PERMISSIONS, Permission
@@ -84,8 +84,18 @@ async def _load_received_counts_of_last_days(view: WorkspaceView) -> ReceivedCou
 
 def _most_first_in_words(counts: Mapping[str, int], labels: Mapping[str, str]) -> list[tuple[str, int]]:
     """Returns label and count of each reason, the highest count first; a reason without a label keeps its id."""
-    named = [(labels.get(reason, reason), count) for reason, count in counts.items()]
+    named = [
+        (labels.get(reason) or _label_of_transform_reason(reason), count) for reason, count in counts.items()
+    ]
     return sorted(named, key=lambda entry: (-entry[1], entry[0]))
+
+
+def _label_of_transform_reason(reason: str) -> str:
+    """Returns the label of a reason that names a transform; other reasons as they are."""
+    for prefix, label in TRANSFORM_LABELS.items():
+        if reason.startswith(prefix):
+            return f"{label} {reason.removeprefix(prefix).replace(':', ': ')}"
+    return reason
 
 
 PAGES: Final = (

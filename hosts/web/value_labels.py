@@ -84,7 +84,7 @@ def label_dimension_value(dimension: str, value: object) -> str:
 
 
 def label_event_name(name: str) -> str:
-    """The name of an event as a sentence begins: ``product_viewed`` as "Product viewed"; other spellings as sent."""
+    """The name of an event as a sentence begins: ``product_viewed`` as "Product viewed", ``$identify`` as "Identify"."""
     if name in PAGE_VIEWS:
         return "Page view"
-    return humanize(name)
+    return humanize(name.removeprefix("$"))

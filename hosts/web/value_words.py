@@ -9,12 +9,21 @@ from zoneinfo import ZoneInfo
 
 _IDENTIFIER: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _PATH_SEGMENT: Final = re.compile(r"[\w@:+~-][\w.@:+~-]*", re.ASCII)
+_ACRONYMS: Final = {"id": "ID", "ids": "IDs", "url": "URL", "urls": "URLs", "utm": "UTM"}
 _SHORT_ID_LENGTH: Final = 24
 
 
 def humanize(text: str) -> str:
-    """An identifier in words: ``paid_search`` is ``Paid search``; other texts stay as they are."""
-    return text.replace("_", " ").capitalize() if _IDENTIFIER.fullmatch(text) else text
+    """An identifier in words: ``paid_search`` is ``Paid search``, ``event_id`` ``Event ID``; other texts stay as they are."""
+    if not _IDENTIFIER.fullmatch(text):
+        return text
+    words = spell_out(text)
+    return words[:1].upper() + words[1:]
+
+
+def spell_out(identifier: str) -> str:
+    """The words of an identifier: ``destination_url`` is ``destination URL``."""
+    return " ".join(_ACRONYMS.get(word, word) for word in identifier.split("_"))
 
 
 def format_moment(text: str | None, zone: ZoneInfo) -> str:

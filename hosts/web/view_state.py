@@ -251,6 +251,11 @@ class ViewState:
         """The query string of the state with one more condition; it begins with ``?``."""
         return self.with_filter(dimension, value).query_string
 
+    @property
+    def for_everybody(self) -> "ViewState":
+        """The state without filters and segment, for links from numbers that neither narrows."""
+        return replace(self, filters=(), segment_id=None, segment_dimensions=())
+
     def without_filter(self, position: int) -> "ViewState":
         """The state without the filter at a position."""
         kept = (one for index, one in enumerate(self.filters) if index != position)

@@ -24,7 +24,8 @@ from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.null_reasons import KNOWN_NULL
 from service_core.kernel.operations import operation
-from service_core.kernel.schemas import Clamp, QueryModel, ResponseModel
+from service_core.kernel.row_selection import RowSelection
+from service_core.kernel.schemas import Clamp, ResponseModel
 from service_core.workspace.links.models import TrackingLink
 
 _MIN_QUERY_LENGTH: Final = 2
@@ -61,7 +62,7 @@ RESULT_TYPES: Final = (
 )
 
 
-class SearchQuery(QueryModel):
+class SearchQuery(RowSelection):
     """Parameters of `GET /search`."""
 
     required_params: ClassVar = ("q",)

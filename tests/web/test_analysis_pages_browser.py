@@ -3,38 +3,14 @@
 import pytest
 
 from service_core.testing.event_builder import EventBuilder
-from tests.fixtures.accessibility import find_accessibility_faults
-from tests.fixtures.browser_deployment import IN_BROWSER, WATCH
+from tests.fixtures.browser_deployment import IN_BROWSER
 from tests.fixtures.xss_payloads import PAYLOADS
 
 pytestmark = IN_BROWSER
 
-FUNNEL = "/funnels?step1=page_view&step2=%3Cscript%3Ealert(1)%3C/script%3E&by=channel"
-ADDRESSES = (
-    "/events", "/events?view=properties", "/people", "/people/V3", FUNNEL, "/retention", "/retention?view=ltv",
-    "/experiments", "/experiments?experiment=none", "/retention?by=country", "/retention?view=ltv&by=first_touch_channel",
-    "/attribution?group_by=campaign&m_linear=1", "/revenue", "/subscriptions", "/ads", "/profit", "/goals", "/crawlers?range=all_time",
-    "/explain?metric=bounce_rate", "/receipt?metric=bounce_rate", "/paths", "/paths?start=page_view&by=event", "/paths/sessions?start=page_view&by=event",
-    "/attribution/journeys?model=linear", "/funnels/people?step1=page_view&step2=purchase&step=1",
-)  # fmt: skip
-
 
 def gallery_address(browser_deployment, path):
     return f"{browser_deployment.app}/w/{browser_deployment.gallery.workspace.public_id}{path}"
-
-
-async def test_analysis_pages_are_read_on_a_phone_and_in_the_dark(browser_deployment):
-    async with browser_deployment.page(browser_deployment.eve) as page:
-        await page.add_init_script(WATCH)
-        for path in ADDRESSES:
-            await page.goto(gallery_address(browser_deployment, path))
-            for width, scheme in ((1280, "light"), (390, "dark")):
-                await page.set_viewport_size({"width": width, "height": 800})
-                await page.emulate_media(color_scheme=scheme)
-                assert await find_accessibility_faults(page) == [], (path, scheme)
-                assert await page.evaluate("document.documentElement.scrollWidth") <= width, path
-            assert await page.evaluate("document.querySelectorAll('h1').length") == 1, path
-            assert await page.evaluate("[window.seen, window.owned]") == [[], None], path
 
 
 async def test_event_texts_are_escaped_in_events_and_timelines(browser_deployment):

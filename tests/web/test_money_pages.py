@@ -11,6 +11,7 @@ import pytest
 from hosts.web.profit import hour_aligned_span
 from hosts.web.subscriptions import build_movement_lines
 from hosts.web.view_state import read_view_state
+from service_core.analytics.connections.models import ConnectionStatus
 from service_core.analytics.ports import StoreUnavailable
 from tests.commerce.ads.ad_spend_data import (
     ad,
@@ -119,6 +120,15 @@ async def test_ads_page_leads_from_campaigns_to_groups_to_ads(shop):
         f"{shop.pages}/ads?from=2026-03-02&to=2026-03-08&level=ad&campaign_id=c1&group_id=g1"
     )
     assert "$55.00" in visible_words(ads)
+
+
+async def test_ads_page_of_a_connection_that_cannot_be_read_does_not_say_that_no_ads_ran(shop):
+    owner = SimpleNamespace(workspace=shop.gallery.workspace, service=shop.deployment.service)
+    await connect_ad_platform(owner, "meta", read=None, status=ConnectionStatus.EXPIRED)
+    person = await shop.sign_in()
+    words = visible_words(await person.get(f"{shop.pages}/ads?{shop.dates}"))
+    assert "it is not known which ads ran" in words
+    assert "No ads ran in this range" not in words
 
 
 async def test_subscriptions_page_shows_mrr_movements_and_who_subscribed(shop):

@@ -5,8 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 from service_core.kernel.clock import system_clock
 from service_core.testing.event_builder import EventBuilder
-from tests.fixtures.accessibility import find_accessibility_faults
-from tests.fixtures.browser_deployment import IN_BROWSER, WATCH
+from tests.fixtures.browser_deployment import IN_BROWSER
 
 pytestmark = IN_BROWSER
 
@@ -25,27 +24,6 @@ def gallery_address(browser_deployment, path=""):
 
 def query_of(page):
     return parse_qs(urlsplit(page.url).query)
-
-
-async def test_overview_is_read_on_a_phone_and_in_the_dark(browser_deployment):
-    async with browser_deployment.page(await browser_deployment.add_gallery_viewer()) as page:
-        await page.add_init_script(WATCH)
-        for path in (
-            "",
-            "?f=page_path:contains:a&f=browser:is_not:x&by=browser",
-            "/details/page_path",
-            "/realtime",
-        ):
-            await page.goto(gallery_address(browser_deployment, path))
-            for width, scheme in ((1280, "light"), (390, "dark")):
-                await page.set_viewport_size({"width": width, "height": 800})
-                await page.emulate_media(color_scheme=scheme)
-                assert await find_accessibility_faults(page) == [], (path, scheme)
-                await page.evaluate(
-                    "document.querySelectorAll('.more').forEach((one) => { one.open = true; })"
-                )
-                assert await page.evaluate("document.documentElement.scrollWidth") <= width, path
-            assert await page.evaluate("[window.seen, window.owned]") == [[], None], path
 
 
 async def test_keys_choose_ranges_and_comparison_and_are_listed(browser_deployment):

@@ -48,6 +48,16 @@ async def test_ratio_shows_its_formula_and_the_records_of_each_part(ann):
     assert re.search(r"Contribution.*Contribution", words)
 
 
+async def test_unknown_number_is_said_to_be_unknown_and_no_sum_of_its_records(ann):
+    page = await ann.get(f"{ADDRESS}/receipt?metric=revenue&from=2026-03-02&to=2026-03-12")
+    words = visible_words(page)
+    assert "Unknown for 2 to 12 Mar 2026" in words
+    assert "2 records count." in words
+    assert "add up to this number" not in words
+    assert "Amounts without an exchange rate stand here in their own currencies" in words
+    assert "Event ID" in words
+
+
 async def test_metric_without_receipt_says_so_in_words(ann):
     page = await ann.get(f"{ADDRESS}/receipt?metric=mrr&{WEEK}")
     assert page.status == 200

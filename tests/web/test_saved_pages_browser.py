@@ -3,10 +3,9 @@
 import pytest
 
 from service_core.kernel.ids import new_id
-from tests.fixtures.accessibility import find_accessibility_faults
-from tests.fixtures.browser_deployment import IN_BROWSER, WATCH
+from tests.fixtures.browser_deployment import IN_BROWSER
 from tests.fixtures.shared_objects import SharedObjects
-from tests.fixtures.xss_payloads import LONG_NAMES, PAYLOADS
+from tests.fixtures.xss_payloads import PAYLOADS
 
 pytestmark = IN_BROWSER
 
@@ -18,49 +17,6 @@ def own_objects(browser_deployment):
     objects.workspace = browser_deployment.initialized_deployment.workspace
     objects.week = {"preset": "last_7_days"}
     return objects
-
-
-async def hostile_addresses(browser_deployment, own_objects):
-    """Pages of objects whose names are payloads and long words."""
-    names = [*PAYLOADS[:4], *LONG_NAMES[:2]]
-    reports = [await own_objects.report(name[:120]) for name in names]
-    dashboard = await own_objects.dashboard(reports, PAYLOADS[4][:120])
-    body = "\n\n".join([*PAYLOADS[:6], f"::report[{reports[0]}]"])
-    analysis = await own_objects.analysis(body, reports[:1], PAYLOADS[5])
-    note = await own_objects.annotation(PAYLOADS[6][:200])
-    await own_objects.annotation(LONG_NAMES[0][:200])
-    mail = await own_objects.email_report(reports[0], PAYLOADS[7][:120])
-    alert = await own_objects.alert(PAYLOADS[8][:120])
-    paths = (
-        "/alerts", "/alerts/new", f"/alerts/{alert}",
-        "/email-reports", "/email-reports/new", f"/email-reports/{mail}",
-        "/explore", "/explore?metrics=visitors&dimensions=country&chart=table", "/reports", f"/reports/{reports[0]}",
-        "/segments", "/segments/new?f=country:is:DE", "/annotations", f"/annotations/{note}", "/annotations/new",
-        "/dashboards", f"/dashboards/{dashboard}?edit=1", "/analyses", f"/analyses/{analysis}",
-        f"/analyses/{analysis}/edit", "/links", "/links/new", "/rules", "/rules/new",
-        "/settings/general", "/settings/connections", "/imports",
-    )  # fmt: skip
-    return [f"{browser_deployment.settings}{path}" for path in paths]
-
-
-async def test_saved_pages_are_read_on_a_phone_and_in_the_dark_whatever_their_names(
-    browser_deployment, own_objects
-):
-    addresses = await hostile_addresses(browser_deployment, own_objects)
-    async with browser_deployment.page() as page:
-        await page.add_init_script(WATCH)
-        for address in addresses:
-            await page.goto(address)
-            await page.evaluate(
-                "document.querySelectorAll('.confirm').forEach((one) => { one.open = true; })"
-            )
-            for width, scheme in ((1280, "light"), (390, "dark")):
-                await page.set_viewport_size({"width": width, "height": 800})
-                await page.emulate_media(color_scheme=scheme)
-                assert await find_accessibility_faults(page) == [], (address, scheme)
-                assert await page.evaluate("document.documentElement.scrollWidth") <= width, address
-            assert await page.evaluate("document.querySelectorAll('h1').length") == 1, address
-            assert await page.evaluate("[window.seen, window.owned]") == [[], None], address
 
 
 async def test_link_is_previewed_created_changed_and_undone_without_scripts(browser_deployment):

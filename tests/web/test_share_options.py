@@ -1,10 +1,18 @@
 """Public pages with a choice of ranges, a password, or hosts that may embed them."""
 
 import asyncio
+import re
+import struct
 from urllib.parse import urlencode
 
 import pytest
 
+from hosts.web import public_pages
+from hosts.web.cards.card import Card
+from hosts.web.charts.number_format import ValueFormat
+from hosts.web.charts.plot import build_plot
+from hosts.web.charts.plot_model import Bucket, Series
+from hosts.web.share_picture import draw_first_chart, has_chart
 from tests.fixtures.composed_deployment import Deployment, ManualClock, compose_deployment, create_application
 from tests.fixtures.shared_objects import AFTER_WEEK, SharedObjects
 
@@ -52,6 +60,56 @@ async def test_reader_chooses_among_the_ranges_the_owner_allows(shared_objects):
     for other in ("last_30_days", "7d", "nothing", "", "last_7_days%00"):
         refused = await reader.get(f"{link['path']}?range={other}")
         assert "2 to 8 March 2026" in visible_words(refused), other
+
+
+async def test_preview_of_the_link_shows_the_first_chart_without_counting_a_view(shared_objects):
+    drawn = {"source": "catalog", "metric_id": "visitors", "chart": "line"}
+    link = await shared_objects.share("report", await shared_objects.report("Drawn", **drawn))
+    reader = shared_objects.deployment.person()
+    page = (await reader.get(link["path"])).body
+    [address] = re.findall(r'property="og:image" content="([^"]+)"', page)
+    assert address.endswith(f"{link['path']}/picture")
+    views = await shared_objects.views(link)
+    answer = await reader.client.get(f"{link['path']}/picture")
+    picture = await answer.get_data()
+    assert (answer.status_code, answer.mimetype, picture[:8]) == (200, "image/png", b"\x89PNG\r\n\x1a\n")
+    assert struct.unpack(">II", picture[16:24]) == (1200, 630)
+    assert b"Example Shop" not in picture
+    assert len(picture) < 60_000
+    assert await shared_objects.views(link) == views
+
+
+async def test_picture_is_drawn_once_for_all_who_ask_within_a_minute(shared_objects, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        public_pages, "draw_first_chart", lambda cards: drawn.append(cards) or draw_first_chart(cards)
+    )
+    link = await shared_objects.share("report", await shared_objects.report())
+    reader = shared_objects.deployment.person()
+    for _ in range(3):
+        assert (await reader.client.get(f"{link['path']}/picture")).status_code == 200
+    assert len(drawn) == 1
+
+
+def test_picture_has_no_line_across_days_without_a_measurement():
+    buckets = [Bucket(str(day), f"Day {day}") for day in range(3)]
+    values = {(1, None, 2): False, (1, 2, None): True}
+    for measured, is_drawn in values.items():
+        plot = build_plot("x", buckets, [Series("a", measured)], unit=ValueFormat(), style="line")
+        assert has_chart([Card("x", "plot", plot)]) is is_drawn
+
+
+async def test_pages_without_a_chart_or_with_a_password_have_no_picture(shared_objects):
+    report = await shared_objects.report()
+    numbers = {"source": "catalog", "metric_id": "visitors", "chart": "number"}
+    closed = await shared_objects.share("report", report, password="a long enough one")
+    plain = await shared_objects.share("report", await shared_objects.report("Number", **numbers))
+    revoked = await shared_objects.share("report", report)
+    await shared_objects.revoke(revoked)
+    reader = shared_objects.deployment.person()
+    for link, status in ((closed, 404), (plain, 404), (revoked, 410)):
+        assert (await reader.get(f"{link['path']}/picture")).status == status
+        assert "og:image" not in (await reader.get(link["path"])).body
 
 
 async def test_dashboard_and_analysis_are_run_over_the_chosen_range(shared_objects):

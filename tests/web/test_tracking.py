@@ -93,10 +93,20 @@ async def test_tracking_page_shows_what_could_not_be_used_with_its_number(deploy
                 )
             )
         await build_ingest_pipeline(ports, deployment.service.settings).process_batch()
+        left_out = ReceivedEvent(
+            *(workspace.id, workspace.id, IngestEndpoint.BATCH, "e3", True, deployment.clock(), b"{}"),
+            None,
+            None,
+            {},
+        )
+        await queue.offer(left_out)
+        (waiting,) = await queue.take(1)
+        await queue.acknowledge([], [], {}, {waiting.seq: "dropped:drop:path"})
 
         person = await deployment.signed_in("ann", "owner")
         words = " ".join((await person.get(f"{deployment.settings}/tracking")).text.split())
-        assert "1,203 events: 3 stored, 0 duplicates, 1,200 rejected" in words
+        assert "1,204 events: 3 stored, 0 duplicates, 1,201 rejected" in words
+        assert "Left out by the transform drop: path 1" in words
         assert f"{IGNORED_VALUE_LABELS['money_ignored']} 3" in words
         assert "No visitor or user ID 1,200" in words
 

@@ -11,6 +11,7 @@ from hosts.composition.providers import build_message_store
 from hosts.data_import.enqueue import EventImporter
 from hosts.demo.shop.ad_accounts import PLATFORMS, ExampleAdPlatform, account_of_platform
 from hosts.demo.shop.catalog import CURRENCY, DAYS, OWNER_EMAIL, PRODUCTS, SHOP_DOMAIN, SHOP_NAME
+from hosts.demo.shop.crawlers import generate_crawler_requests
 from hosts.demo.shop.saved_work import create_links, create_saved_work, record_of_answer
 from hosts.demo.shop.subscriptions import (
     CLUB,
@@ -82,7 +83,8 @@ async def create_example_shop(service: Service, *, owned_too: Workspace) -> Exam
     api = _OwnerApi(service, shop.workspace, owner, now)
     await _connect_and_sync_ads(service, shop.workspace, now)
     await _import_item_costs(service, shop.workspace, now)
-    entries = list(VisitGenerator(now, await create_links(api.write)).events())
+    visits = VisitGenerator(now, await create_links(api.write))
+    entries = [*visits.events(), *generate_crawler_requests(now)]
     await _enqueue_events_and_subscriptions(service, shop, entries, now)
     await create_saved_work(api.write, _RULE_PLATFORM, now.date())
     session = await service.component(SignIn).open_session(owner.account)

@@ -9,12 +9,15 @@ from urllib.parse import urlsplit
 from hosts.demo.shop.catalog import DEVICES, LINKS
 
 SEED: Final = 22
-_MAX_CLICKS: Final = 8
+_CLICKS: Final = {"kettle": 72, "podcast": 64, "card": 5}
+"""Slug of a link -> its clicks; more than the visits it brings."""
+
+_VERSION: Final = "140.0"
 _TIMEOUT_SECONDS: Final = 60
 
 
 def click_links(ingest: str) -> None:
-    """Requests each link a few times, with different browsers; follows no redirect.
+    """Requests each link as often as it has clicks, with different browsers; follows no redirect.
 
     A host that does not answer leaves the links without further clicks.
 
@@ -25,6 +28,7 @@ def click_links(ingest: str) -> None:
     connection = HTTPConnection(urlsplit(ingest).netloc, timeout=_TIMEOUT_SECONDS)
     with closing(connection), suppress(OSError, HTTPException):
         for link in LINKS:
-            for device in random.sample(DEVICES, random.randint(2, _MAX_CLICKS)):
-                connection.request("GET", f"/l/{link['slug']}", headers={"User-Agent": device.user_agent})
+            for number in range(_CLICKS[link["slug"]]):
+                browser = random.choice(DEVICES).user_agent.replace(_VERSION, f"{60 + number}.0")
+                connection.request("GET", f"/l/{link['slug']}", headers={"User-Agent": browser})
                 connection.getresponse().read()

@@ -151,6 +151,8 @@ class VisitGenerator:
         product = self._random.choices(PRODUCTS, [9, 6, 3, 4, 3, 5, 3])[0]
         yield from browsing.page(product.path, self._seconds())
         yield from browsing.track("product_viewed", 1, _product_properties(product))
+        if product.category == "Equipment":
+            yield from browsing.track("experiment_viewed", 0, _experiment_properties(browsing.visitor))
         if chance() < 0.05:  # noqa: PLR2004 - sign-ups without an order
             yield from self._sign_up(browsing)
         if chance() > 0.42 * landing.quality:
@@ -287,6 +289,12 @@ def _landing_of_origin(origin: Origin, path: str, tag_by_link: Mapping[str, str]
     if tag := tag_by_link.get(origin.link):
         values["lyr"] = tag
     return Landing(path, values, origin.referrer, origin.quality)
+
+
+def _experiment_properties(visitor: Visitor) -> dict[str, Any]:
+    """The variant of a visitor: each second one sees larger photos."""
+    is_new = int(visitor.id.rpartition("-")[2]) % 2 == 0
+    return {"experiment_id": "larger-photos", "variant": "larger" if is_new else "control"}
 
 
 def _product_properties(product: Product) -> dict[str, Any]:

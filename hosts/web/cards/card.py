@@ -24,21 +24,28 @@ class Table:
         rows: texts, as many as the head has.
         names: how many columns at the left hold names; the others hold numbers.
         links: address of the page of each row; empty where rows lead nowhere.
+        number_links: for each row the addresses of the records behind its numbers; empty where they lead nowhere.
     """
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     names: int = 1
     links: tuple[str, ...] = ()
+    number_links: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A value that stands for itself."""
+    """A value that stands for itself.
+
+    Attributes:
+        link: address of the records behind it; empty where it leads nowhere.
+    """
 
     label: str
     text: str
     unknown: bool = False
+    link: str = ""
 
 
 @dataclass(frozen=True, slots=True)
