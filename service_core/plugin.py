@@ -144,6 +144,7 @@ from service_core.analytics.event_rules.order_deduplication import event_time_ke
 from service_core.analytics.event_rules.order_deduplication import (
     find_repeated_order_reports as find_repeated_order_reports,
 )
+from service_core.analytics.event_rules.order_deduplication import ids_named_together as ids_named_together
 from service_core.analytics.event_rules.order_deduplication import (
     order_and_payment_ids as order_and_payment_ids,
 )
@@ -380,6 +381,7 @@ from service_core.commerce.providers.ports import PollableProvider as PollablePr
 from service_core.commerce.providers.ports import PollRequest as PollRequest
 from service_core.commerce.providers.ports import ProcessedMessages as ProcessedMessages
 from service_core.commerce.providers.ports import RevenueProvider as RevenueProvider
+from service_core.commerce.providers.ports import WebhookSource as WebhookSource
 from service_core.commerce.providers.signatures import constant_time_equals as constant_time_equals
 from service_core.commerce.providers.signatures import hmac_sha256 as hmac_sha256
 from service_core.commerce.providers.signatures import (
@@ -425,6 +427,9 @@ from service_core.delivery.imports.models import ImportFormat as ImportFormat
 from service_core.delivery.imports.models import ImportJob as ImportJob
 from service_core.delivery.imports.models import ImportStatus as ImportStatus
 from service_core.delivery.imports.ports import Imports as Imports
+from service_core.delivery.lake.ports import LakeStorage as LakeStorage
+from service_core.delivery.plugin_tasks.models import EventReaction as EventReaction
+from service_core.delivery.plugin_tasks.models import ScheduledJob as ScheduledJob
 from service_core.delivery.postbacks import hashing as hashing
 from service_core.delivery.postbacks.circuit_breaker import AccountHealth as AccountHealth
 from service_core.delivery.postbacks.function_sender import FunctionSender as FunctionSender
@@ -456,7 +461,13 @@ from service_core.extensions.adapters import Adapter as Adapter
 from service_core.extensions.adapters import AdapterSettings as AdapterSettings
 from service_core.extensions.adapters import LocalDataKind as LocalDataKind
 from service_core.extensions.adapters import ServerSettings as ServerSettings
+from service_core.extensions.command_groups import CommandGroup as CommandGroup
 from service_core.extensions.hooks import hook as hook
+from service_core.extensions.pages import PageAnswer as PageAnswer
+from service_core.extensions.pages import PageApi as PageApi
+from service_core.extensions.pages import PageRequest as PageRequest
+from service_core.extensions.pages import PageSection as PageSection
+from service_core.extensions.pages import WebPage as WebPage
 from service_core.extensions.plugin_info import API_VERSION as API_VERSION
 from service_core.extensions.plugin_info import PluginData as PluginData
 from service_core.extensions.plugin_info import PluginInfo as PluginInfo
@@ -467,6 +478,7 @@ from service_core.ingestion.amounts import CHARGE_COMPONENTS as CHARGE_COMPONENT
 from service_core.ingestion.campaign import campaign_values_of_url as campaign_values_of_url
 from service_core.ingestion.event_columns import ColumnGroup as ColumnGroup
 from service_core.ingestion.event_columns import EventColumns as EventColumns
+from service_core.ingestion.event_history import EventHistoryState as EventHistoryState
 from service_core.ingestion.event_names import ADD_TO_CART_EVENTS as ADD_TO_CART_EVENTS
 from service_core.ingestion.event_names import CHECKOUT_EVENTS as CHECKOUT_EVENTS
 from service_core.ingestion.event_names import IDENTIFY_EVENT as IDENTIFY_EVENT
@@ -505,7 +517,9 @@ from service_core.ingestion.models import QueuedEvent as QueuedEvent
 from service_core.ingestion.models import ReceivedEvent as ReceivedEvent
 from service_core.ingestion.models import RejectionReason as RejectionReason
 from service_core.ingestion.models import SupersededEvent as SupersededEvent
+from service_core.ingestion.page_urls import split_url as split_url
 from service_core.ingestion.parse_event import ExternalIdEvent as ExternalIdEvent
+from service_core.ingestion.ports import NONE_DROPPED as NONE_DROPPED
 from service_core.ingestion.ports import NOTHING_IGNORED as NOTHING_IGNORED
 from service_core.ingestion.ports import Device as Device
 from service_core.ingestion.ports import EnqueueFailed as EnqueueFailed
@@ -521,7 +535,10 @@ from service_core.ingestion.ports import Quarantine as Quarantine
 from service_core.ingestion.ports import QueueState as QueueState
 from service_core.ingestion.ports import SessionKey as SessionKey
 from service_core.ingestion.ports import SessionState as SessionState
+from service_core.ingestion.ports import StoredEventKey as StoredEventKey
 from service_core.ingestion.ports import TaggedLink as TaggedLink
+from service_core.ingestion.ports import TransformGap as TransformGap
+from service_core.ingestion.ports import TransformGaps as TransformGaps
 from service_core.ingestion.ports import UserAgentParser as UserAgentParser
 from service_core.ingestion.ports import WaitingEvents as WaitingEvents
 from service_core.ingestion.property_addresses import ADDRESS_PATTERNS as ADDRESS_PATTERNS
@@ -546,6 +563,12 @@ from service_core.ingestion.protocols.models import json_object as json_object
 from service_core.ingestion.protocols.models import parse_form as parse_form
 from service_core.ingestion.protocols.models import text_field as text_field
 from service_core.ingestion.protocols.ports import IngestProtocol as IngestProtocol
+from service_core.ingestion.transforms.models import ChangedColumns as ChangedColumns
+from service_core.ingestion.transforms.models import DroppedEvent as DroppedEvent
+from service_core.ingestion.transforms.models import FailurePolicy as FailurePolicy
+from service_core.ingestion.transforms.models import Transform as Transform
+from service_core.ingestion.transforms.models import TransformFunction as TransformFunction
+from service_core.ingestion.transforms.models import TransformResult as TransformResult
 from service_core.ingestion.visit_columns import HOSTNAME_PATTERN as HOSTNAME_PATTERN
 from service_core.ingestion.visit_columns import SCREEN_CLASSES as SCREEN_CLASSES
 from service_core.kernel.call_batching import CallBatcher as CallBatcher
@@ -605,6 +628,7 @@ from service_core.workspace.links.ports import RedirectCacheUnavailable as Redir
 from service_core.workspace.links.redirect import Redirect as Redirect
 from service_core.workspace.notifications.models import CONFIRM_OCCURRENCE as CONFIRM_OCCURRENCE
 from service_core.workspace.notifications.models import FAILED_CONFIRMATION_PAUSE as FAILED_CONFIRMATION_PAUSE
+from service_core.workspace.notifications.models import PLUGIN_TASK_PREFIX as PLUGIN_TASK_PREFIX
 from service_core.workspace.notifications.models import Channel as Channel
 from service_core.workspace.notifications.models import Notification as Notification
 from service_core.workspace.notifications.models import NotificationStatus as NotificationStatus

@@ -28,8 +28,9 @@ def create_plugin_package(
 
     It can be installed and passes its tests.
 
-    Kinds: revenue_provider, ad_platform, conversion_sender, attribution_model, metric_pack, resource, operation,
-    ingest_protocol, import_source, geo, limiter, mail, export_storage, rate_source.
+    Kinds: revenue_provider, webhook_source, ad_platform, conversion_sender, attribution_model, metric_pack, resource,
+    operation, page, command, ingest_protocol, import_source, transform, event_reaction, scheduled_job, geo, limiter, mail,
+    export_storage, rate_source.
     """
     from hosts.plugin_author.kinds import KINDS
     from hosts.plugin_author.scaffold import write_plugin_package
@@ -52,6 +53,12 @@ def check_plugin_and_write_report(
         Path | None,
         typer.Option(metavar="FILE", help="Write the report to FILE.json and FILE.md."),
     ] = None,
+    save: Annotated[
+        bool,
+        typer.Option(
+            "--save", help="Write the report into the package, so that touchpoint plugins shows its level."
+        ),
+    ] = False,
     with_types: Annotated[bool, typer.Option("--types/--no-types", help="Run mypy.")] = True,
     as_json: AsJson = False,
 ) -> None:
@@ -62,9 +69,12 @@ def check_plugin_and_write_report(
     """
     import json
 
-    from hosts.plugin_author.check import check_plugin
+    from hosts.plugin_author.check import check_plugin, find_plugin
+    from hosts.plugin_author.saved_report import save_report
 
     checked = check_plugin(path, with_types=with_types)
+    if save:
+        save_report(checked, find_plugin(path).modules[0])
     if report is not None:
         Path(f"{report}.json").write_text(json.dumps(checked.to_json(), indent=2), encoding="utf-8")
         Path(f"{report}.md").write_text(checked.to_markdown(), encoding="utf-8")

@@ -1,44 +1,81 @@
 """``touchpoint plugins``: installed plugins with their packages, what they provide, and their faults."""
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hosts.cli.options import DEFAULT_CONFIG, AsJson, ConfigFile, error_console, output_console
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from rich.table import Table
 
+    from hosts.composition.plugin_task_runs import TaskRuns
+    from hosts.monitoring.plugin_totals import PluginTotals
     from service_core.extensions.plugin_values import LoadedPlugin
     from service_core.extensions.registry import Registry
     from service_core.kernel.settings import Settings
 
 
-def list_plugins(config: ConfigFile = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
+def list_plugins(
+    config: ConfigFile = DEFAULT_CONFIG,
+    as_json: AsJson = False,
+    with_hashes: Annotated[
+        bool, typer.Option("--hashes", help="Print the hashes for plugins.allowed, and nothing else.")
+    ] = False,
+) -> None:
     """List installed plugins and what they provide.
 
     Packages, versions, adapters, metrics, dimensions, attribution models, ad platforms, revenue providers; with a
     settings file also the adapters that deployment uses. A faulty plugin is left out, and named with its package.
+    Where `monitoring.listen` names an address of this machine, also the calls and faults since the service was started.
+    With --json also the last run of each background task.
     """
     from hosts.composition.compose import load_registry_of_deployment
     from hosts.composition.load_settings import load_settings_with_environment, settings_folder
     from hosts.composition.plugin_descriptions import describe_plugins
 
     settings = _load_settings_if_named_or_there(config)
+    if with_hashes:
+        _print_hashes_as_setting(settings or load_settings_with_environment(None), config)
+        return
     registry = load_registry_of_deployment(
         settings or load_settings_with_environment(None),
         settings_folder(config),
         leave_out_faulty=True,
     )
+    totals = _read_totals_of_running_service(settings)
     if as_json:
-        typer.echo(json.dumps(describe_plugins(registry), ensure_ascii=False))
+        runs = _read_task_runs_of_deployment(config, registry) if settings is not None else None
+        typer.echo(
+            json.dumps(describe_plugins(registry, totals, runs, _read_levels(registry)), ensure_ascii=False)
+        )
         return
-    _print_tables(registry, settings)
+    _print_tables(registry, settings, totals)
     print_plugin_faults(registry)
+
+
+def _print_hashes_as_setting(settings: "Settings", config: "Path") -> None:
+    """Prints the setting that allows the installed plugins of others as they are; none of them is imported."""
+    from dataclasses import replace
+
+    from hosts.composition.load_settings import settings_folder
+    from hosts.composition.plugin_selection import select_plugins
+    from service_core.extensions.discovery import PluginOrigin, find_plugins
+    from service_core.kernel.errors import StartupError
+
+    selection = replace(select_plugins(settings.plugins, settings_folder(config)), allowed=None)
+    installed, _ = find_plugins(selection, (), discover_entry_points=True)
+    typer.echo("[plugins.allowed]")
+    for plugin in installed:
+        if plugin.origin is not PluginOrigin.BUILT_IN:
+            try:
+                typer.echo(f'{plugin.name} = "{plugin.hash()}"  # {plugin.package} {plugin.version}'.rstrip())
+            except StartupError as fault:
+                typer.echo(f"# {plugin.name}: {fault}")
 
 
 def print_plugin_faults(registry: "Registry") -> None:
@@ -77,18 +114,56 @@ def _load_settings_if_named_or_there(config: "Path") -> "Settings | None":
     return load_settings_with_environment(config) if config.exists() or config != DEFAULT_CONFIG else None
 
 
-def _print_tables(registry: "Registry", settings: "Settings | None") -> None:
+def _read_totals_of_running_service(settings: "Settings | None") -> "Mapping[str, PluginTotals] | None":
+    """Returns the calls of plugins in the running service; None if it has no metrics address or does not answer."""
+    if settings is None or not settings.monitoring.listen:
+        return None
+    from hosts.monitoring.plugin_totals import read_plugin_totals
+
+    return read_plugin_totals(settings.monitoring.listen)
+
+
+def _read_task_runs_of_deployment(
+    config: "Path", registry: "Registry"
+) -> "Mapping[tuple[str, str], TaskRuns] | None":
+    """Returns the latest runs of the background tasks of plugins; None if the deployment cannot be read."""
+    import asyncio
+
+    from hosts.cli.deployment import open_workspace_store
+    from hosts.composition.plugin_task_runs import read_task_runs
+    from service_core.analytics.ports import StoreUnavailable
+    from service_core.kernel.errors import StartupError
+
+    async def read() -> "Mapping[tuple[str, str], TaskRuns]":
+        async with open_workspace_store(config) as store:
+            return await read_task_runs(store, registry)
+
+    try:
+        return asyncio.run(read())
+    except (StartupError, StoreUnavailable):
+        return None
+
+
+def _print_tables(
+    registry: "Registry", settings: "Settings | None", totals: "Mapping[str, PluginTotals] | None"
+) -> None:
     console = output_console()
-    for table in _tables(registry, settings):
+    for table in _tables(registry, settings, totals):
         console.print(table)
         console.print()
     console.print(render_table(("plugins",), [(", ".join(registry.plugins),)]))
 
 
-def _tables(registry: "Registry", settings: "Settings | None") -> "Iterator[Table]":
+def _tables(
+    registry: "Registry", settings: "Settings | None", totals: "Mapping[str, PluginTotals] | None"
+) -> "Iterator[Table]":
+    levels = _read_levels(registry)
     yield render_table(
-        ("plugin", "version", "package", "provides"), map(_plugin_row, registry.loaded_plugins)
+        ("plugin", "label", "version", "package", "level", "provides"),
+        (_plugin_row(plugin, levels.get(plugin.installed.name, "")) for plugin in registry.loaded_plugins),
     )
+    if totals is not None:
+        yield render_table(("plugin", "calls", "faults", "seconds"), _total_rows(totals))
     adapters = sorted(registry.adapters.items())
     yield render_table(
         ("port", "scheme", "adapter"),
@@ -104,10 +179,39 @@ def _tables(registry: "Registry", settings: "Settings | None") -> "Iterator[Tabl
         yield render_table(("setting", "adapter"), list_redacted_adapter_urls(settings))
 
 
-def _plugin_row(plugin: "LoadedPlugin") -> tuple[str, ...]:
+def _read_levels(registry: "Registry") -> "Mapping[str, str]":
+    """Returns plugin -> its level by the report in its package, of the plugins of others that have one."""
+    from pathlib import Path
+
+    from hosts.plugin_author.saved_report import read_level_of_unchanged_code
+    from service_core.extensions.discovery import PluginOrigin
+
+    levels = {}
+    for plugin in registry.loaded_plugins:
+        if plugin.installed.origin is PluginOrigin.BUILT_IN:
+            continue
+        if plugin.installed.origin is PluginOrigin.FOLDER:
+            name: str | None = plugin.installed.package  # loading it a second time would run it again
+        else:
+            name = getattr(plugin.installed.load(), "__file__", None)
+        if not name:
+            continue
+        file = Path(name)
+        level = read_level_of_unchanged_code(file.parent if file.name == "__init__.py" else file)
+        if level is not None:
+            levels[plugin.installed.name] = level.value
+    return levels
+
+
+def _plugin_row(plugin: "LoadedPlugin", level: str) -> tuple[str, ...]:
     counts = ((hook.replace("_", " "), len(ids)) for hook, ids in plugin.provided_ids.items())
     provides = ", ".join(f"{count} {noun if count > 1 else noun.removesuffix('s')}" for noun, count in counts)
-    return plugin.installed.name, plugin.version, plugin.installed.package, provides
+    return plugin.installed.name, plugin.label, plugin.version, plugin.installed.package, level, provides
+
+
+def _total_rows(totals: "Mapping[str, PluginTotals]") -> "Iterator[tuple[str, ...]]":
+    for name, total in sorted(totals.items()):
+        yield name, str(total.calls), str(total.faults), f"{total.seconds:.1f}"
 
 
 def _list_providers_with_purpose(registry: "Registry") -> "Iterator[tuple[str, str]]":
@@ -116,5 +220,6 @@ def _list_providers_with_purpose(registry: "Registry") -> "Iterator[tuple[str, s
         (registry.ad_platforms, "spend"),
         (registry.conversion_senders, "conversions"),
         (registry.revenue_providers, "revenue"),
+        (registry.webhook_sources, "events"),
     ):
         yield from ((provider_id, purpose) for provider_id in sorted(providers))

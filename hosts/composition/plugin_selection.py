@@ -34,7 +34,8 @@ def select_plugins(
         raise StartupError(
             f"plugins.folder names {folder}, which is no folder. Make it, or correct the setting."
         )
-    return PluginSelection(disabled, folder, leave_out_faulty)
+    allowed = None if settings.allowed is None else frozenset(settings.allowed.items())
+    return PluginSelection(disabled, folder, leave_out_faulty, allowed)
 
 
 def names_without_plugin() -> frozenset[str]:

@@ -1,60 +1,47 @@
-"""Watches the calls of plugins of other packages: faults, durations, and steps that block the event loop."""
+"""Watches the calls of plugins: faults, durations, and steps that block the event loop."""
 
-import asyncio
 import inspect
-import logging
-import time
-from collections.abc import Awaitable, Callable, Generator, Mapping
-from copy import copy
-from dataclasses import dataclass, replace
-from functools import partial, wraps
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from hosts.composition.adapter_wrappers import WrappedAdapter
+from hosts.composition.ports import PORTS
+from hosts.composition.watched_calls import Observe, watch_method
+from service_core.analytics.attribution.models import AttributionModels
+from service_core.analytics.attribution.ports import AttributionModel, DataDrivenModel
+from service_core.commerce.ads.ports import SupportsBaseUrl
+from service_core.commerce.providers.ports import PollableProvider, WebhookSource
+from service_core.delivery.postbacks.ports import RelocatableSender
 from service_core.extensions.adapters import Adapter
 from service_core.extensions.discovery import InstalledPlugin, PluginOrigin
 from service_core.extensions.registry import Registry
+from service_core.ingestion.import_sources.ports import ImportSource
+from service_core.ingestion.protocols.ports import IngestProtocol
+from service_core.ingestion.protocols.routes import ProtocolRoutes
+from service_core.kernel.operations import Operation
 
-BLOCKING_SECONDS: Final = 0.1
-"""A step on the event loop that takes longer is logged with the plugin."""
+_PORTS_OF_EACH_EVENT_OR_REQUEST: Final = frozenset(
+    {"workspace", "limits", "queue", "redirect_cache", "geo", "devices", "domains"}
+)
+"""Built-in adapters of these ports are not watched: they are called for each event or request, whose metrics show them."""
 
-_LOG: Final = logging.getLogger(__name__)
-_OWN_EXCEPTIONS: Final = "service_core."
-_EXPECTED_BY_METHOD: Final[Mapping[str, type[Exception]]] = {"map_message": ValueError}
-"""Exceptions that a port allows although they are none of the core's."""
-
-_METHODS_BY_KIND: Final[Mapping[str, tuple[str, ...]]] = {
-    "revenue_providers": ("verify_signature", "map_message"),
-    "ad_platforms": ("list_accessible_accounts", "fetch_daily_spend"),
-    "conversion_senders": ("send",),
+_PROTOCOLS_BY_HOOK: Final[Mapping[str, type]] = {
+    "revenue_providers": PollableProvider,
+    "ad_platforms": SupportsBaseUrl,
+    "webhook_sources": WebhookSource,
+    "conversion_senders": RelocatableSender,
+    "import_sources": ImportSource,
+    "ingest_protocols": IngestProtocol,
 }
+"""Hook -> the largest protocol of its values. Ingest protocols that are built in are not watched, as above."""
 
-_Value = TypeVar("_Value")
-
-
-@dataclass(frozen=True)
-class PluginCall:
-    """A finished call of a plugin.
-
-    Attributes:
-        plugin: name of the plugin.
-        method: what was called.
-        seconds: from call to result.
-        is_fault: whether it raised an exception that its port does not declare.
-    """
-
-    plugin: str
-    method: str
-    seconds: float
-    is_fault: bool
+_MOVED_BY: Final = "with_base_url"
 
 
-Observe = Callable[[PluginCall], None]
-
-
-def watch_plugins_of_other_packages(registry: Registry, observe: Observe) -> Registry:
-    """Returns the registry in which calls of plugins that are not built in are watched.
+def watch_plugins(registry: Registry, observe: Observe) -> Registry:
+    """Returns the registry in which calls of plugins are watched.
 
     Args:
         registry: the registry.
@@ -62,133 +49,166 @@ def watch_plugins_of_other_packages(registry: Registry, observe: Observe) -> Reg
     """
     adapters = {
         key: _with_watched_open(adapter, plugin, observe)
-        if (plugin := registry.plugin_of_adapter(*key)) is not None and _is_of_other_package(plugin)
+        if (plugin := registry.plugin_of_adapter(*key)) is not None
+        and not _is_built_in_and_called_often(plugin, adapter.port)
         else adapter
         for key, adapter in registry.adapters.items()
     }
-    providers: dict[str, Any] = {
-        kind: MappingProxyType(
-            {id_: _watch_value(registry, kind, id_, value, observe) for id_, value in values.items()}
-        )
-        for kind in _METHODS_BY_KIND
-        if (values := getattr(registry, kind))
+    watched: dict[str, Any] = {
+        hook: MappingProxyType(_watch_values(registry, hook, observe))
+        for hook in _PROTOCOLS_BY_HOOK
+        if hook != "ingest_protocols"
     }
-    return replace(registry, adapters=MappingProxyType(adapters), **providers)
+    return replace(
+        registry,
+        adapters=MappingProxyType(adapters),
+        ingest_protocols=_watch_ingest_protocols(registry, observe),
+        models=_watch_models(registry, observe),
+        operations=_watch_operations_of_other_packages(registry, observe),
+        event_reactions=_watch_functions(registry, "event_reactions", "react", observe),
+        scheduled_jobs=_watch_functions(registry, "scheduled_jobs", "run", observe),
+        pages=_watch_functions(registry, "pages", "load", observe),
+        **watched,
+    )
 
 
-def watch_method(plugin: str, name: str, method: Callable[..., Any], observe: Observe) -> Callable[..., Any]:
-    """Returns a method whose calls are timed; an async one is timed step by step, too."""
-    if inspect.iscoroutinefunction(method):
-
-        @wraps(method)
-        async def watched_async(*arguments: Any, **named: Any) -> Any:
-            steps = _TimedSteps(method(*arguments, **named), partial(_log_if_blocking, plugin, name))
-            return await _observed(steps, partial(_finish, plugin, name, time.monotonic(), observe), name)
-
-        return watched_async
-
-    @wraps(method)
-    def watched(*arguments: Any, **named: Any) -> Any:
-        finish = partial(_finish, plugin, name, began := time.monotonic(), observe)
-        try:
-            result = method(*arguments, **named)
-        except Exception as error:
-            finish(is_fault=_is_fault(name, error))
-            raise
-        finish(is_fault=False)
-        if _runs_on_event_loop():
-            _log_if_blocking(plugin, name, time.monotonic() - began)
-        return result
-
-    return watched
-
-
-class _TimedSteps:
-    """An awaitable that times each step of a coroutine between two suspensions.
+def watch_value(plugin: InstalledPlugin, value: Any, protocol: type, observe: Observe) -> WrappedAdapter:
+    """Returns a value of a plugin with the methods of its protocol watched.
 
     Args:
-        coroutine: what is awaited.
-        on_step: gets the seconds of each step.
+        plugin: whose value it is.
+        value: implements the protocol.
+        protocol: its methods are watched; attributes and properties keep their values.
+        observe: gets each finished call.
     """
-
-    def __init__(self, coroutine: Any, on_step: Callable[[float], None]) -> None:
-        self._coroutine = coroutine
-        self._on_step = on_step
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        """Runs the coroutine."""
-        step = partial(self._coroutine.send, None)
-        while True:
-            began = time.monotonic()
-            try:
-                awaited = step()
-            except StopIteration as finished:
-                return finished.value
-            finally:
-                self._on_step(time.monotonic() - began)
-            try:
-                step = partial(self._coroutine.send, (yield awaited))
-            except BaseException as error:  # noqa: BLE001 - a cancellation goes to the coroutine, as without the wrapper
-                step = partial(self._coroutine.throw, error)
+    members: dict[str, Any] = {}
+    for name in _public_names(protocol):
+        member = getattr(value, name, None)
+        if name == _MOVED_BY and member is not None:
+            members[name] = _watch_moved(plugin, member, protocol, observe)
+        elif callable(member) and inspect.isroutine(getattr(protocol, name, None)):
+            members[name] = watch_method(plugin, name, member, observe)
+        elif member is not None:
+            members[name] = member
+    return WrappedAdapter(value, members)
 
 
-async def _observed(steps: Awaitable[Any], finish: Callable[..., None], name: str) -> Any:
-    try:
-        result = await steps
-    except Exception as error:
-        finish(is_fault=_is_fault(name, error))
-        raise
-    finish(is_fault=False)
-    return result
+def _watch_moved(
+    plugin: InstalledPlugin, move: Callable[[str], Any], protocol: type, observe: Observe
+) -> Callable[[str], Any]:
+    return lambda base_url: watch_value(plugin, move(base_url), protocol, observe)
 
 
-def _finish(plugin: str, method: str, began: float, observe: Observe, *, is_fault: bool) -> None:
-    observe(PluginCall(plugin, method, time.monotonic() - began, is_fault))
+def _public_names(protocol: type) -> Iterable[str]:
+    bases = [base for base in protocol.__mro__ if getattr(base, "_is_protocol", False)]
+    return dict.fromkeys(name for base in bases for name in vars(base) if not name.startswith("_"))
 
 
-def _is_fault(method: str, error: Exception) -> bool:
-    """Returns whether an exception is none that the port of the method declares."""
-    expected = _EXPECTED_BY_METHOD.get(method)
-    is_expected = expected is not None and isinstance(error, expected)
-    return not is_expected and not type(error).__module__.startswith(_OWN_EXCEPTIONS)
+def _watch_values(registry: Registry, hook: str, observe: Observe) -> dict[str, Any]:
+    """Returns the values of a hook by id, watched."""
+    values: Mapping[str, Any] = getattr(registry, hook)
+    return {
+        id_: watch_value(plugin, value, _PROTOCOLS_BY_HOOK[hook], observe)
+        if (plugin := registry.plugin_of_value(hook, id_)) is not None
+        else value
+        for id_, value in values.items()
+    }
 
 
-def _log_if_blocking(plugin: str, method: str, seconds: float) -> None:
-    if seconds > BLOCKING_SECONDS:
-        _LOG.warning("Plugin %s blocked the event loop for %.0f ms in %s.", plugin, 1000 * seconds, method)
+def _watch_functions(
+    registry: Registry, hook: str, function_name: str, observe: Observe
+) -> Mapping[str, Any]:
+    """Returns the tasks of a hook by id, with their functions watched."""
+    tasks: Mapping[str, Any] = getattr(registry, hook)
+    watched = {}
+    for id_, task in tasks.items():
+        plugin = registry.plugin_of_value(hook, id_)
+        function = getattr(task, function_name)
+        if plugin is not None:
+            function = watch_method(plugin, function_name, function, observe)
+        watched[id_] = replace(task, **{function_name: function})
+    return MappingProxyType(watched)
 
 
-def _runs_on_event_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+def _watch_ingest_protocols(registry: Registry, observe: Observe) -> ProtocolRoutes:
+    protocols = registry.ingest_protocols.protocols
+    return ProtocolRoutes.index_by_unique_path(
+        watch_value(plugin, protocol, IngestProtocol, observe)
+        if (plugin := registry.plugin_of_value("ingest_protocols", id_)) is not None
+        and not _is_built_in(plugin)
+        else protocol
+        for id_, protocol in protocols.items()
+    )
 
 
-def _is_of_other_package(plugin: InstalledPlugin) -> bool:
-    return plugin.origin is not PluginOrigin.BUILT_IN
+def _watch_models(registry: Registry, observe: Observe) -> AttributionModels:
+    watched = {
+        id_: _watch_model(plugin, model, observe)
+        if (plugin := registry.plugin_of_value("attribution_models", id_)) is not None
+        else model
+        for id_, model in registry.models.by_id.items()
+    }
+    return replace(registry.models, by_id=watched)
+
+
+def _watch_model(plugin: InstalledPlugin, model: AttributionModel, observe: Observe) -> AttributionModel:
+    if not isinstance(model, DataDrivenModel):
+        return model
+    split = model.split_amounts
+    return replace(
+        model,
+        fit=watch_method(plugin, "fit", model.fit, observe),
+        split_amounts=None if split is None else watch_method(plugin, "split_amounts", split, observe),
+    )
+
+
+def _watch_operations_of_other_packages(registry: Registry, observe: Observe) -> tuple[Operation, ...]:
+    owner_by_route = {
+        (operation.prefix, operation.method, operation.path): plugin.installed
+        for plugin in registry.loaded_plugins
+        if not _is_built_in(plugin.installed)
+        for operation in plugin.all_operations
+    }
+    return tuple(
+        replace(operation, handler=watch_method(owner, operation.id, operation.handler, observe))
+        if (owner := owner_by_route.get((operation.prefix, operation.method, operation.path))) is not None
+        else operation
+        for operation in registry.operations
+    )
+
+
+def _is_built_in(plugin: InstalledPlugin) -> bool:
+    return plugin.origin is PluginOrigin.BUILT_IN
+
+
+def _is_built_in_and_called_often(plugin: InstalledPlugin, port: str) -> bool:
+    return _is_built_in(plugin) and port in _PORTS_OF_EACH_EVENT_OR_REQUEST
 
 
 def _with_watched_open(adapter: Adapter, plugin: InstalledPlugin, observe: Observe) -> Adapter:
+    """Returns an adapter whose opened value is watched, with the parts of it that serve ports of their own."""
+
     def open_watched(settings: Any) -> Any:
         opened = adapter.open(settings)
-        methods = {
-            name: watch_method(plugin.name, name, getattr(opened, name), observe)
-            for name in dir(type(opened))
-            if not name.startswith("_") and inspect.isroutine(getattr(type(opened), name))
-        }
-        return WrappedAdapter(opened, methods)
+        members = _watch_public_methods(plugin, opened, observe)
+        for part in _parts_of_port(adapter.port):
+            if (served := getattr(opened, part, None)) is not None:
+                members[part] = WrappedAdapter(served, _watch_public_methods(plugin, served, observe))
+        return WrappedAdapter(opened, members)
 
     return replace(adapter, open=open_watched)
 
 
-def _watch_value(registry: Registry, kind: str, id_: str, value: _Value, observe: Observe) -> _Value:
-    """Returns a copy of a provider with its methods watched; the provider itself if it cannot be copied so."""
-    plugin = registry.plugin_of_value(kind, id_)
-    if plugin is None or not _is_of_other_package(plugin) or not hasattr(value, "__dict__"):
-        return value
-    watched = copy(value)
-    for name in _METHODS_BY_KIND[kind]:
-        object.__setattr__(watched, name, watch_method(plugin.name, name, getattr(value, name), observe))
-    return watched
+def _parts_of_port(port: str) -> list[str]:
+    """Returns the attributes of an adapter that serve ports of their own; none for a port that does not exist."""
+    if port not in PORTS:
+        return []
+    return [part for part in PORTS[port].adapter_attribute_by_protocol.values() if part is not None]
+
+
+def _watch_public_methods(plugin: InstalledPlugin, value: Any, observe: Observe) -> dict[str, Any]:
+    return {
+        name: watch_method(plugin, name, getattr(value, name), observe)
+        for name in dir(type(value))
+        if not name.startswith("_") and inspect.isroutine(getattr(type(value), name))
+    }

@@ -9,8 +9,6 @@ from service_core import builtin
 from service_core.extensions.discovery import PluginSelection
 from service_core.extensions.registry import Registry, collect_plugins_into_registry
 
-_PROVIDER_HOOKS = ("ad_platforms", "revenue_providers", "conversion_senders")
-
 
 def main() -> None:
     """Prints the plugin; arguments are the folder of one-file plugins, or an empty text, and its name."""
@@ -25,13 +23,11 @@ def main() -> None:
 def describe_plugin_and_credentials(registry: Registry, name: str) -> dict[str, object]:
     """Returns the declaration of a plugin, its faults, and the names of the credentials that it declares."""
     loaded = [plugin for plugin in registry.loaded_plugins if plugin.installed.name == name]
-    ids = {id_ for plugin in loaded for hook in _PROVIDER_HOOKS for id_ in plugin.provided_ids.get(hook, ())}
-    providers = [provider for id_, provider in registry.connectable_providers.by_id.items() if id_ in ids]
     names = {
-        credential
-        for provider in providers
-        if provider.declaration is not None
-        for credential in provider.declaration.credential_names
+        name
+        for plugin in loaded
+        for declaration in plugin.connections.values()
+        for name in declaration.credential_names
     }
     described = {plugin["name"]: plugin for plugin in describe_plugins(registry)["plugins"]}
     return {

@@ -40,6 +40,9 @@ KINDS: Final[Mapping[str, PluginKind]] = {
             '"Corner till"': '"{label}"',
         },
     ),
+    "webhook_source": PluginKind(
+        "turns webhooks of another product into events", reads=("EVENTS", "PERSONAL_DATA", "CREDENTIALS")
+    ),
     "ad_platform": PluginKind(
         "reads the cost of ads",
         "integrators/add-an-ad-platform.md",
@@ -84,10 +87,15 @@ KINDS: Final[Mapping[str, PluginKind]] = {
         renamed={"shop_notes": "{name}"},
     ),
     "operation": PluginKind("adds an endpoint", reads=("WORKSPACES",)),
+    "page": PluginKind("adds a page to the web application"),
+    "command": PluginKind("adds commands to the command line", reads=()),
     "ingest_protocol": PluginKind(
         "turns requests of another product into events", reads=("EVENTS", "PERSONAL_DATA")
     ),
     "import_source": PluginKind("reads files of another product", reads=("EVENTS", "PERSONAL_DATA")),
+    "transform": PluginKind("changes or drops events before they are stored", reads=("EVENTS",)),
+    "event_reaction": PluginKind("does something after events are stored", reads=("EVENTS",)),
+    "scheduled_job": PluginKind("does something at an interval", reads=("EVENTS",)),
     "geo": PluginKind("finds the location of an IP address", reads=("PERSONAL_DATA",)),
     "limiter": PluginKind("counts rate limits", reads=()),
     "mail": PluginKind("sends e-mail", reads=("PERSONAL_DATA",)),

@@ -48,7 +48,7 @@ def run_tests_offline(
         except subprocess.TimeoutExpired:
             detail = f"the tests take more than {_TESTS_SECONDS} seconds"
             return [], RuleResult("tests", Level.SILVER, False, (detail,), monotonic() - began)
-        ran = _read_results(results) if results.exists() else []
+        ran = read_results(results) if results.exists() else []
     if "No module named pytest" in done.stderr:
         return [], RuleResult("tests", Level.SILVER, None, ("pytest is not installed",))
     passed = done.returncode == 0 and any(test.passed for test in ran)
@@ -59,7 +59,8 @@ def run_tests_offline(
     return ran, RuleResult("tests", Level.SILVER, passed, details, monotonic() - began)
 
 
-def _read_results(file: Path) -> list[KitTest]:
+def read_results(file: Path) -> list[KitTest]:
+    """Returns the tests in a JUnit file that pytest wrote with `hosts.plugin_author.offline_tests`."""
     return [_read_case(case) for case in ET.parse(file).iter("testcase")]  # noqa: S314 - pytest wrote it
 
 

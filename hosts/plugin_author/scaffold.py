@@ -13,6 +13,10 @@ from service_core.extensions.plugin_info import API_VERSION
 from service_core.kernel.errors import StartupError
 
 _FILE_IN_PAGE: Final = re.compile(r"^```python\n# (\w+\.py)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_ASSET_IN_PAGE: Final = re.compile(
+    r"^```(?:html|css)\n(?:<!--|/\*) ([\w/]+\.\w+) (?:-->|\*/)\n(.*?)^```", re.MULTILINE | re.DOTALL
+)
+"""A template or style sheet: its path in the package, and its text."""
 _INSTALLED_TEST: Final = re.compile(r"\n\ndef test_it_is_installed_under_its_id\(\):\n(?:    .*\n)+")
 _REGISTRY_IMPORT: Final = "from service_core.extensions.registry import collect_plugins_into_registry\n"
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}[a-z0-9]")
@@ -58,6 +62,7 @@ def write_plugin_package(kind: str, name: str, parent: Path) -> Path:
         f"{name}/py.typed": "",
         f"tests/test_{name}.py": test,
         f"tests/test_{name}_loads.py": _render_loading_test(name),
+        **{f"{name}/{path}": text for path, text in _example_assets(kind, name)},
     }
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -72,6 +77,17 @@ def _example_files(kind: str, name: str) -> tuple[str, str]:
     (_, module), (_, test), *_ = _FILE_IN_PAGE.findall(page.read_text(encoding="utf-8"))
     renamed = declared.renamed if declared.page else _RENAMED_IN_TEMPLATES
     return _rename(module, renamed, name), _rename(_without_installed_test(test), renamed, name)
+
+
+def _example_assets(kind: str, name: str) -> list[tuple[str, str]]:
+    """Returns path and text of the templates and static files of the example of a kind, renamed."""
+    if KINDS[kind].page:
+        return []
+    found = _ASSET_IN_PAGE.findall((TEMPLATES / f"{kind}.md").read_text(encoding="utf-8"))
+    return [
+        (_rename(path, _RENAMED_IN_TEMPLATES, name), _rename(text, _RENAMED_IN_TEMPLATES, name))
+        for path, text in found
+    ]
 
 
 def _without_installed_test(test: str) -> str:

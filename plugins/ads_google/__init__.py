@@ -4,7 +4,18 @@ from collections.abc import Iterable
 
 from plugins.ads_google.adapter import GoogleAds
 from plugins.ads_google.conversions import CONVERSION_SENDER
-from service_core.plugin import AdPlatform, ConversionSender, hook
+from service_core.plugin import AdPlatform, ConversionSender, PluginData, PluginInfo, hook
+
+
+@hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo(
+        "Google Ads",
+        icon="G",
+        hosts=("googleads.googleapis.com", "oauth2.googleapis.com"),
+        reads=(PluginData.EVENTS, PluginData.PERSONAL_DATA, PluginData.CREDENTIALS),
+    )
 
 
 @hook

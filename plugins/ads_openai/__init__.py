@@ -3,7 +3,18 @@
 from collections.abc import Iterable
 
 from plugins.ads_openai.conversions import CONVERSION_SENDER
-from service_core.plugin import ConversionSender, hook
+from service_core.plugin import ConversionSender, PluginData, PluginInfo, hook
+
+
+@hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo(
+        "OpenAI",
+        icon="O",
+        hosts=("bzr.openai.com",),
+        reads=(PluginData.EVENTS, PluginData.PERSONAL_DATA, PluginData.CREDENTIALS),
+    )
 
 
 @hook

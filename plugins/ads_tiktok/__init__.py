@@ -4,7 +4,18 @@ from collections.abc import Iterable
 
 from plugins.ads_tiktok.adapter import TikTokAds
 from plugins.ads_tiktok.conversions import CONVERSION_SENDER
-from service_core.plugin import AdPlatform, ConversionSender, hook
+from service_core.plugin import AdPlatform, ConversionSender, PluginData, PluginInfo, hook
+
+
+@hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo(
+        "TikTok",
+        icon="T",
+        hosts=("business-api.tiktok.com",),
+        reads=(PluginData.EVENTS, PluginData.PERSONAL_DATA, PluginData.CREDENTIALS),
+    )
 
 
 @hook

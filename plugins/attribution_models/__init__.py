@@ -3,7 +3,13 @@
 from collections.abc import Iterable
 
 from plugins.attribution_models.models import MODELS
-from service_core.plugin import AttributionModel, hook
+from service_core.plugin import AttributionModel, PluginData, PluginInfo, hook
+
+
+@hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo("Attribution models", icon="%", reads=(PluginData.EVENTS,))
 
 
 @hook

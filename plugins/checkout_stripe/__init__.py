@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from plugins.checkout_stripe.declaration import plugin_info as plugin_info
 from plugins.checkout_stripe.settings import StripeSettings
 from service_core.plugin import Adapter, Checkout, StartupError, hook
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
+from plugins.cipher_keys.declaration import plugin_info as plugin_info
 from plugins.cipher_keys.settings import KeyFileSettings, KeySettings, KeyVariableSettings, MountedKeySettings
 from service_core.plugin import Adapter, LocalDataKind, SecretCipher, hook
 

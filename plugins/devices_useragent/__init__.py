@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from plugins.devices_useragent.settings import UserAgentSettings
-from service_core.plugin import Adapter, UserAgentParser, hook
+from service_core.plugin import Adapter, PluginData, PluginInfo, UserAgentParser, hook
 
 
 def _open(settings: UserAgentSettings) -> UserAgentParser:
@@ -13,14 +13,13 @@ def _open(settings: UserAgentSettings) -> UserAgentParser:
 
 
 @hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo("User agents", icon="U", reads=(PluginData.EVENTS,))
+
+
+@hook
 def adapters() -> Iterable[Adapter]:
     """Returns the user agent adapter."""
-    return (
-        Adapter(
-            port="devices",
-            scheme="useragent",
-            open=_open,
-            settings=UserAgentSettings,
-            summary="Browser, system, device type and bot signs from the user agent.",
-        ),
-    )
+    summary = "Browser, system, device type and bot signs from the user agent."
+    return (Adapter("devices", "useragent", _open, UserAgentSettings, summary),)

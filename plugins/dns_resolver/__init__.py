@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from plugins.dns_resolver.settings import ResolverSettings
-from service_core.plugin import Adapter, TxtRecords, hook
+from service_core.plugin import Adapter, PluginData, PluginInfo, TxtRecords, hook
 
 
 def _open(settings: ResolverSettings) -> TxtRecords:
@@ -13,14 +13,13 @@ def _open(settings: ResolverSettings) -> TxtRecords:
 
 
 @hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo("DNS", icon="D", reads=(PluginData.WORKSPACES,))
+
+
+@hook
 def adapters() -> Iterable[Adapter]:
     """Returns the adapter for any name server."""
-    return (
-        Adapter(
-            port="dns",
-            scheme="dns",
-            open=_open,
-            settings=ResolverSettings,
-            summary="Text records asked of name servers: the machine's own, or one that the URL names.",
-        ),
-    )
+    summary = "Text records asked of name servers: the machine's own, or one that the URL names."
+    return (Adapter("dns", "dns", _open, ResolverSettings, summary),)

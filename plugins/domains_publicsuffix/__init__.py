@@ -2,13 +2,19 @@
 
 from collections.abc import Iterable
 
-from service_core.plugin import Adapter, AdapterSettings, PublicSuffixList, hook
+from service_core.plugin import Adapter, AdapterSettings, PluginData, PluginInfo, PublicSuffixList, hook
 
 
 def _open(_: AdapterSettings) -> PublicSuffixList:
     from plugins.domains_publicsuffix.adapter import PackagedSuffixList
 
     return PackagedSuffixList()
+
+
+@hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo("Public suffix list", icon=".", reads=(PluginData.EVENTS,))
 
 
 @hook

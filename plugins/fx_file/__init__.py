@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from plugins.fx_file.settings import RateFileSettings
-from service_core.plugin import Adapter, RateSource, hook
+from service_core.plugin import Adapter, PluginInfo, RateSource, hook
 
 
 def _open(settings: RateFileSettings) -> RateSource:
@@ -13,14 +13,13 @@ def _open(settings: RateFileSettings) -> RateSource:
 
 
 @hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo("Exchange rates of a file", icon="¤")
+
+
+@hook
 def adapters() -> Iterable[Adapter]:
     """The adapter on a table of days and currencies."""
-    return (
-        Adapter(
-            port="fx",
-            scheme="rates",
-            open=_open,
-            settings=RateFileSettings,
-            summary="Exchange rates from a CSV file, a line a day and a column a currency.",
-        ),
-    )
+    summary = "Exchange rates from a CSV file, a line a day and a column a currency."
+    return (Adapter("fx", "rates", _open, RateFileSettings, summary),)

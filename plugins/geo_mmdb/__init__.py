@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from plugins.geo_mmdb.settings import MmdbSettings
-from service_core.plugin import Adapter, GeoLocator, hook
+from service_core.plugin import Adapter, GeoLocator, PluginData, PluginInfo, hook
 
 
 def _open(settings: MmdbSettings) -> GeoLocator:
@@ -13,14 +13,13 @@ def _open(settings: MmdbSettings) -> GeoLocator:
 
 
 @hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo("MaxMind DB", icon="@", reads=(PluginData.PERSONAL_DATA,))
+
+
+@hook
 def adapters() -> Iterable[Adapter]:
     """Returns the adapter for MaxMind DB files."""
-    return (
-        Adapter(
-            port="geo",
-            scheme="mmdb",
-            open=_open,
-            settings=MmdbSettings,
-            summary="Country, region and city of IP addresses from a MaxMind DB file.",
-        ),
-    )
+    summary = "Country, region and city of IP addresses from a MaxMind DB file."
+    return (Adapter("geo", "mmdb", _open, MmdbSettings, summary),)

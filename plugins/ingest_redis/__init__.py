@@ -3,13 +3,19 @@
 from collections.abc import Iterable
 
 from plugins.ingest_redis.settings import IngestRedisSettings
-from service_core.plugin import Adapter, IngestQueue, hook
+from service_core.plugin import Adapter, IngestQueue, PluginData, PluginInfo, hook
 
 
 def _open(settings: IngestRedisSettings) -> IngestQueue:
     from plugins.ingest_redis.adapter import RedisIngestQueue
 
     return RedisIngestQueue(settings)
+
+
+@hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo("Ingest queue in Redis", icon="R", reads=(PluginData.EVENTS, PluginData.PERSONAL_DATA))
 
 
 @hook

@@ -1,5 +1,6 @@
 """The embedded ingest queue: one SQLite file, durable before it answers (``spool:///path``)."""
 
+from plugins.ingest_spool.declaration import plugin_info as plugin_info
 from plugins.ingest_spool.settings import SpoolSettings
 from service_core.plugin import Adapter, LocalDataKind, hook
 

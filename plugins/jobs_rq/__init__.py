@@ -3,13 +3,19 @@
 from collections.abc import Iterable
 
 from plugins.jobs_rq.settings import RqSettings
-from service_core.plugin import Adapter, JobQueue, hook
+from service_core.plugin import Adapter, JobQueue, PluginInfo, hook
 
 
 def _open(settings: RqSettings) -> JobQueue:
     from plugins.jobs_rq.adapter import RqJobs
 
     return RqJobs(settings)
+
+
+@hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo("Jobs by RQ", icon="J")
 
 
 @hook

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from plugins.limits_memory.settings import LimitsMemorySettings
-from service_core.plugin import Adapter, RateLimiter, hook
+from service_core.plugin import Adapter, PluginInfo, RateLimiter, hook
 
 
 def _open(settings: LimitsMemorySettings) -> RateLimiter:
@@ -13,15 +13,13 @@ def _open(settings: LimitsMemorySettings) -> RateLimiter:
 
 
 @hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo("Rate limits in memory", icon="L")
+
+
+@hook
 def adapters() -> Iterable[Adapter]:
     """Returns the adapter for one process."""
-    return (
-        Adapter(
-            port="limits",
-            scheme="memory",
-            open=_open,
-            settings=LimitsMemorySettings,
-            summary="Budgets counted in memory, for a deployment of one process.",
-            multi_process=False,
-        ),
-    )
+    summary = "Budgets counted in memory, for a deployment of one process."
+    return (Adapter("limits", "memory", _open, LimitsMemorySettings, summary, multi_process=False),)

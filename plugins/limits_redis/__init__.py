@@ -3,13 +3,19 @@
 from collections.abc import Iterable
 
 from plugins.limits_redis.settings import LimitsRedisSettings
-from service_core.plugin import Adapter, RateLimiter, hook
+from service_core.plugin import Adapter, PluginInfo, RateLimiter, hook
 
 
 def _open(settings: LimitsRedisSettings) -> RateLimiter:
     from plugins.limits_redis.adapter import RedisLimiter
 
     return RedisLimiter(settings)
+
+
+@hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo("Rate limits in Redis", icon="L")
 
 
 @hook

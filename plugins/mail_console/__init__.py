@@ -2,13 +2,19 @@
 
 from collections.abc import Iterable
 
-from service_core.plugin import Adapter, AdapterSettings, EmailSender, hook
+from service_core.plugin import Adapter, AdapterSettings, EmailSender, PluginData, PluginInfo, hook
 
 
 def _open(_settings: AdapterSettings) -> EmailSender:
     from plugins.mail_console.adapter import ConsoleMail
 
     return ConsoleMail()
+
+
+@hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo("E-mail on the console", icon="✉", reads=(PluginData.PERSONAL_DATA,))
 
 
 @hook

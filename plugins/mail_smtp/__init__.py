@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from plugins.mail_smtp.settings import SmtpSettings
-from service_core.plugin import Adapter, EmailSender, hook
+from service_core.plugin import Adapter, EmailSender, PluginData, PluginInfo, hook
 
 
 def _open(settings: SmtpSettings) -> EmailSender:
@@ -13,14 +13,13 @@ def _open(settings: SmtpSettings) -> EmailSender:
 
 
 @hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo("SMTP", icon="✉", reads=(PluginData.PERSONAL_DATA,))
+
+
+@hook
 def adapters() -> Iterable[Adapter]:
     """Returns the adapter for a mail server."""
-    return (
-        Adapter(
-            port="mail",
-            scheme="smtp",
-            open=_open,
-            settings=SmtpSettings,
-            summary="Mail handed to an SMTP server.",
-        ),
-    )
+    summary = "Mail handed to an SMTP server."
+    return (Adapter("mail", "smtp", _open, SmtpSettings, summary),)

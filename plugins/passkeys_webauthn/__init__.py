@@ -2,13 +2,19 @@
 
 from collections.abc import Iterable
 
-from service_core.plugin import Adapter, WebAuthn, hook
+from service_core.plugin import Adapter, PluginData, PluginInfo, WebAuthn, hook
 
 
 def _open(_: object) -> WebAuthn:
     from plugins.passkeys_webauthn.adapter import WebAuthnPasskeys
 
     return WebAuthnPasskeys()
+
+
+@hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo("Web Authentication", icon="K", reads=(PluginData.WORKSPACES,))
 
 
 @hook

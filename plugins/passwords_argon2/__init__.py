@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from plugins.passwords_argon2.settings import Argon2Settings
-from service_core.plugin import Adapter, Passwords, hook
+from service_core.plugin import Adapter, Passwords, PluginData, PluginInfo, hook
 
 
 def _open(settings: Argon2Settings) -> Passwords:
@@ -13,14 +13,13 @@ def _open(settings: Argon2Settings) -> Passwords:
 
 
 @hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo("Argon2", icon="A", reads=(PluginData.WORKSPACES,))
+
+
+@hook
 def adapters() -> Iterable[Adapter]:
     """Returns the default."""
-    return (
-        Adapter(
-            port="passwords",
-            scheme="argon2",
-            open=_open,
-            settings=Argon2Settings,
-            summary="Passwords hashed with Argon2id, few at a time.",
-        ),
-    )
+    summary = "Passwords hashed with Argon2id, few at a time."
+    return (Adapter("passwords", "argon2", _open, Argon2Settings, summary),)

@@ -4,7 +4,13 @@ from collections.abc import Iterable
 
 from plugins.protocol_ga4.history import Ga4History
 from plugins.protocol_ga4.protocol import Ga4Protocol
-from service_core.plugin import ImportSource, IngestProtocol, hook
+from service_core.plugin import ImportSource, IngestProtocol, PluginData, PluginInfo, hook
+
+
+@hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo("Google Analytics 4", icon="G", reads=(PluginData.EVENTS, PluginData.PERSONAL_DATA))
 
 
 @hook

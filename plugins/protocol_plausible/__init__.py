@@ -4,7 +4,13 @@ from collections.abc import Iterable
 
 from plugins.protocol_plausible.history import PlausibleHistory
 from plugins.protocol_plausible.protocol import PlausibleProtocol
-from service_core.plugin import ImportSource, IngestProtocol, hook
+from service_core.plugin import ImportSource, IngestProtocol, PluginData, PluginInfo, hook
+
+
+@hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo("Plausible", icon="P", reads=(PluginData.EVENTS, PluginData.PERSONAL_DATA))
 
 
 @hook

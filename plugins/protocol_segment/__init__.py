@@ -3,7 +3,13 @@
 from collections.abc import Iterable
 
 from plugins.protocol_segment.protocol import SegmentProtocol
-from service_core.plugin import IngestProtocol, hook
+from service_core.plugin import IngestProtocol, PluginData, PluginInfo, hook
+
+
+@hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo("Segment", icon="S", reads=(PluginData.EVENTS, PluginData.PERSONAL_DATA))
 
 
 @hook

@@ -3,7 +3,13 @@
 from collections.abc import Iterable
 
 from plugins.protocol_snowplow.protocol import SnowplowProtocol
-from service_core.plugin import IngestProtocol, hook
+from service_core.plugin import IngestProtocol, PluginData, PluginInfo, hook
+
+
+@hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo("Snowplow", icon="W", reads=(PluginData.EVENTS, PluginData.PERSONAL_DATA))
 
 
 @hook

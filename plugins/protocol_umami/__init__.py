@@ -4,7 +4,13 @@ from collections.abc import Iterable
 
 from plugins.protocol_umami.history import UmamiHistory
 from plugins.protocol_umami.protocol import UmamiProtocol
-from service_core.plugin import ImportSource, IngestProtocol, hook
+from service_core.plugin import ImportSource, IngestProtocol, PluginData, PluginInfo, hook
+
+
+@hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo("Umami", icon="U", reads=(PluginData.EVENTS, PluginData.PERSONAL_DATA))
 
 
 @hook

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from plugins.redirects_redis.declaration import plugin_info as plugin_info
 from plugins.redirects_redis.settings import RedirectsRedisSettings
 from service_core.plugin import Adapter, RedirectCache, hook
 

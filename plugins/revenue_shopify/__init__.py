@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from plugins.revenue_shopify.adapter import Shopify
+from plugins.revenue_shopify.declaration import plugin_info as plugin_info
 from plugins.revenue_shopify.history import ShopifyHistory
 from service_core.plugin import ImportSource, Operation, RevenueProvider, cost_import_operations, hook
 

@@ -4,7 +4,18 @@ from collections.abc import Iterable
 
 from plugins.revenue_stripe.adapter import Stripe
 from plugins.revenue_stripe.history import StripeHistory
-from service_core.plugin import ImportSource, RevenueProvider, hook
+from service_core.plugin import ImportSource, PluginData, PluginInfo, RevenueProvider, hook
+
+
+@hook
+def plugin_info() -> PluginInfo:
+    """The declaration of the plugin."""
+    return PluginInfo(
+        "Stripe",
+        icon="S",
+        hosts=("api.stripe.com",),
+        reads=(PluginData.PAYMENTS, PluginData.PERSONAL_DATA, PluginData.CREDENTIALS),
+    )
 
 
 @hook

@@ -1,24 +1,30 @@
-"""Export files in an S3-compatible object store: ``exports.storage = "s3://bucket/prefix"``."""
+"""Export files and the lake in an S3-compatible object store: ``exports.storage = "s3://bucket/prefix"``."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Any
 
+from plugins.storage_s3.declaration import plugin_info as plugin_info
 from plugins.storage_s3.settings import S3Settings
-from service_core.plugin import Adapter, ExportStorage, StartupError, hook
+from service_core.plugin import Adapter, StartupError, hook
 
 
-def _open_storage_or_require_obstore(settings: S3Settings) -> ExportStorage:
-    try:
-        from plugins.storage_s3.adapter import S3Storage
-    except ImportError:
-        raise StartupError(
-            "s3:// needs obstore. Install it with `pip install touchpoint-analytics[s3]`."
-        ) from None
+def _opener(module: str, name: str) -> Callable[[S3Settings], Any]:
+    def open_or_require_obstore(settings: S3Settings) -> Any:
+        try:
+            return getattr(import_module(f"plugins.storage_s3.{module}"), name)(settings)
+        except ImportError:
+            message = "s3:// needs obstore. Install it with `pip install touchpoint-analytics[s3]`."
+            raise StartupError(message) from None
 
-    return S3Storage(settings)
+    return open_or_require_obstore
 
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """Returns the adapter for several machines."""
-    summary = "Export files in a bucket of any S3-compatible store, which signs the links itself."
-    return (Adapter("export_storage", "s3", _open_storage_or_require_obstore, S3Settings, summary),)
+    """Returns the adapters for several machines."""
+    files = "Export files in a bucket of any S3-compatible store, which signs the links itself."
+    return (
+        Adapter("export_storage", "s3", _opener("adapter", "S3Storage"), S3Settings, files),
+        Adapter("lake", "s3", _opener("lake", "S3Lake"), S3Settings, "Files of the lake in a bucket."),
+    )

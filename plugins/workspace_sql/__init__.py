@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from plugins.workspace_sql.declaration import plugin_info as plugin_info
 from plugins.workspace_sql.settings import PostgresSettings, SqliteSettings
 from service_core.plugin import Adapter, LocalDataKind, WorkspaceStore, hook
 

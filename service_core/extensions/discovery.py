@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from service_core.extensions.hooks import ENTRY_POINT_GROUP
+from service_core.extensions.plugin_hashes import hash_distribution, hash_file
+from service_core.kernel.errors import StartupError
 
 _OWN_PACKAGE: Final = "touchpoint-analytics"
 _FILE_MODULE_PREFIX: Final = "touchpoint_plugin_"
@@ -33,15 +35,21 @@ class PluginSelection:
         disabled: names of plugins that are not imported.
         folder: folder of one-file plugins; None for none.
         leave_out_faulty: whether a faulty plugin is left out and named, instead of stopping the start.
+        allowed: name and hash of each plugin that may be loaded beside the built-in ones; None for any.
     """
 
     disabled: frozenset[str] = frozenset()
     folder: Path | None = None
     leave_out_faulty: bool = False
+    allowed: frozenset[tuple[str, str]] | None = None
 
 
 ALL_PLUGINS: Final = PluginSelection()
 """Every installed plugin, and no plugin folder."""
+
+
+def _raise_without_hash() -> str:
+    raise StartupError("It belongs to no package.")
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,7 @@ class InstalledPlugin:
         package: name of its distribution, or the path of its file; empty if unknown.
         version: version of its distribution; empty if unknown.
         homepage: URL in the metadata of its distribution; empty for none.
+        hash: returns the hash of its files, by which an operator allows it; it raises `StartupError` if it has none.
     """
 
     name: str
@@ -63,6 +72,7 @@ class InstalledPlugin:
     package: str = ""
     version: str = ""
     homepage: str = ""
+    hash: Callable[[], str] = _raise_without_hash
 
     @property
     def described(self) -> str:
@@ -102,7 +112,28 @@ def find_plugins(
         discovered = [*_plugins_of_packages(), *_plugins_of_folder(selection.folder)]
         found += [plugin for plugin in discovered if plugin.name not in names_given]
     enabled = [plugin for plugin in found if plugin.name not in selection.disabled]
-    return _separate_repeated_names(enabled)
+    unique, faults = _separate_repeated_names(enabled)
+    refused = {id(plugin): fault for plugin in unique if (fault := _find_refusal(plugin, selection.allowed))}
+    return [plugin for plugin in unique if id(plugin) not in refused], [*faults, *refused.values()]
+
+
+def _find_refusal(plugin: InstalledPlugin, allowed: frozenset[tuple[str, str]] | None) -> PluginFault | None:
+    """Returns a fault for a plugin of another package that the operator did not allow, or that has changed since."""
+    if allowed is None or plugin.origin is PluginOrigin.BUILT_IN:
+        return None
+    expected = dict(allowed).get(plugin.name)
+    if expected is None:
+        reason = "plugins.allowed does not name it"
+    else:
+        try:
+            if plugin.hash() == expected:
+                return None
+        except StartupError as fault:
+            reason = f"its hash cannot be compared with plugins.allowed: {str(fault).rstrip('.')}"
+        else:
+            reason = "its files have another hash than plugins.allowed names"
+    advice = "`touchpoint plugins --hashes` prints the hashes of those that are installed."
+    return PluginFault(plugin, f"Plugin {plugin.described} is refused: {reason}. {advice}")
 
 
 def _return_given(plugin: object) -> object:
@@ -127,7 +158,7 @@ class _Package(NamedTuple):
 def _describe_package(distribution: Distribution) -> _Package:
     metadata = distribution.metadata
     name, version = metadata["Name"], metadata["Version"]
-    return _Package(name, version, "" if name == _OWN_PACKAGE else _homepage_of_metadata(metadata.json))
+    return _Package(name, version, _homepage_of_metadata(metadata.json))
 
 
 def _plugin_of_entry_point(
@@ -137,7 +168,11 @@ def _plugin_of_entry_point(
         return InstalledPlugin(point.name, PluginOrigin.PACKAGE, point.load)
     package = describe_package(point.dist)
     origin = PluginOrigin.BUILT_IN if package.name == _OWN_PACKAGE else PluginOrigin.PACKAGE
-    return InstalledPlugin(point.name, origin, point.load, *package)
+    if origin is PluginOrigin.BUILT_IN and package.homepage:
+        package = package._replace(homepage=f"{package.homepage}/tree/main/plugins/{point.name}")
+    return InstalledPlugin(
+        point.name, origin, point.load, *package, partial(hash_distribution, point.dist, point.module)
+    )
 
 
 def _homepage_of_metadata(metadata: Mapping[str, str | list[str]]) -> str:
@@ -156,7 +191,11 @@ def _plugins_of_folder(folder: Path | None) -> Iterator[InstalledPlugin]:
     for file in sorted(folder.glob("*.py")):
         if not file.stem.startswith(_NO_PLUGIN_PREFIXES) and file.stem != "conftest":
             yield InstalledPlugin(
-                file.stem, PluginOrigin.FOLDER, partial(_import_file, file), package=str(file)
+                file.stem,
+                PluginOrigin.FOLDER,
+                partial(_import_file, file),
+                package=str(file),
+                hash=partial(hash_file, file),
             )
 
 

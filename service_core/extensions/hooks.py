@@ -9,12 +9,16 @@ from service_core.analytics.attribution.ports import AttributionModel
 from service_core.analytics.query.catalog import Dimension, Metric
 from service_core.changes.resource_definition import ResourceDefinition
 from service_core.commerce.ads.ports import AdPlatform
-from service_core.commerce.providers.ports import RevenueProvider
+from service_core.commerce.providers.ports import RevenueProvider, WebhookSource
+from service_core.delivery.plugin_tasks.models import EventReaction, ScheduledJob
 from service_core.delivery.postbacks.ports import ConversionSender
 from service_core.extensions.adapters import Adapter
+from service_core.extensions.command_groups import CommandGroup
+from service_core.extensions.pages import WebPage
 from service_core.extensions.plugin_info import PluginInfo
 from service_core.ingestion.import_sources.ports import ImportSource
 from service_core.ingestion.protocols.ports import IngestProtocol
+from service_core.ingestion.transforms.models import Transform
 from service_core.kernel.operations import Operation
 
 ENTRY_POINT_GROUP: Final = "touchpoint"
@@ -65,6 +69,10 @@ class Hooks:
         """Returns revenue providers; each receives webhooks under its id."""
 
     @hookspec
+    def webhook_sources(self) -> Iterable[WebhookSource]:  # type: ignore[empty-body]
+        """Returns products whose webhooks become events without money; each receives them under its id."""
+
+    @hookspec
     def conversion_senders(self) -> Iterable[ConversionSender]:  # type: ignore[empty-body]
         """Returns senders of conversions; conversion rules can name their platforms."""
 
@@ -75,3 +83,23 @@ class Hooks:
     @hookspec
     def import_sources(self) -> Iterable[ImportSource]:  # type: ignore[empty-body]
         """Returns import sources; ``touchpoint import ID FILE`` and the web page read files by them."""
+
+    @hookspec
+    def transforms(self) -> Iterable[Transform]:  # type: ignore[empty-body]
+        """Returns transforms; they drop and change events before these are stored."""
+
+    @hookspec
+    def event_reactions(self) -> Iterable[EventReaction]:  # type: ignore[empty-body]
+        """Returns functions that are called with stored events of some names."""
+
+    @hookspec
+    def scheduled_jobs(self) -> Iterable[ScheduledJob]:  # type: ignore[empty-body]
+        """Returns functions that are called at an interval, for each workspace."""
+
+    @hookspec
+    def pages(self) -> Iterable[WebPage]:  # type: ignore[empty-body]
+        """Returns pages of the web application, each with a menu entry; they read what their viewer may read."""
+
+    @hookspec
+    def command_groups(self) -> Iterable[CommandGroup]:  # type: ignore[empty-body]
+        """Returns commands under ``touchpoint NAME``. They are opened when somebody enters the name."""

@@ -10,14 +10,18 @@ from typing import Any, Final, get_args
 import pluggy
 
 from service_core.analytics.attribution.ports import AttributionModel
+from service_core.analytics.connections.declaration import ConnectionDeclaration
 from service_core.analytics.query.catalog import Dimension, Metric
 from service_core.changes.resource_definition import ResourceDefinition
 from service_core.commerce.ads.ports import AdPlatform
-from service_core.commerce.providers.ports import RevenueProvider
+from service_core.commerce.providers.ports import RevenueProvider, WebhookSource
+from service_core.delivery.plugin_tasks.models import EventReaction, ScheduledJob
 from service_core.delivery.postbacks.ports import ConversionSender
 from service_core.extensions.adapters import Adapter
+from service_core.extensions.command_groups import CommandGroup
 from service_core.extensions.discovery import InstalledPlugin, PluginFault, PluginOrigin
 from service_core.extensions.hooks import ENTRY_POINT_GROUP, Hooks
+from service_core.extensions.pages import WebPage
 from service_core.extensions.plugin_info import (
     PluginInfo,
     describe_unsupported_api_version,
@@ -25,6 +29,7 @@ from service_core.extensions.plugin_info import (
 )
 from service_core.ingestion.import_sources.ports import ImportSource
 from service_core.ingestion.protocols.ports import IngestProtocol
+from service_core.ingestion.transforms.models import Transform
 from service_core.kernel.errors import StartupError
 from service_core.kernel.operations import Operation
 
@@ -69,6 +74,7 @@ VALUE_KINDS: Final[Mapping[str, _ValueKind]] = {
     "attribution_models": _kind(AttributionModel, "attribution model"),
     "ad_platforms": _kind(AdPlatform, "ad platform"),
     "revenue_providers": _kind(RevenueProvider, "revenue provider"),
+    "webhook_sources": _kind(WebhookSource, "webhook source"),
     "conversion_senders": _kind(ConversionSender, "sender of conversions"),
     "ingest_protocols": _ValueKind(
         IngestProtocol,
@@ -80,6 +86,13 @@ VALUE_KINDS: Final[Mapping[str, _ValueKind]] = {
         lambda source: str(source.info.id),
         lambda source: f"the import source {source.info.id!r}",
     ),
+    "transforms": _kind(Transform, "transform"),
+    "event_reactions": _kind(EventReaction, "event reaction"),
+    "scheduled_jobs": _kind(ScheduledJob, "scheduled job"),
+    "pages": _kind(WebPage, "page"),
+    "command_groups": _ValueKind(
+        CommandGroup, lambda group: str(group.name), lambda group: f"the command {group.name!r}"
+    ),
 }
 """Hook -> what its values are, in the order they are listed."""
 
@@ -89,6 +102,7 @@ _PROVIDER_KIND_BY_HOOK: Final = {
     "ad_platforms": "an ad platform",
     "conversion_senders": "an ad platform",
     "revenue_providers": "a revenue provider",
+    "webhook_sources": "a webhook source",
 }
 
 
@@ -120,6 +134,28 @@ class LoadedPlugin:
     def label(self) -> str:
         """The label it declares, or its name."""
         return self.info.label or self.installed.name
+
+    @property
+    def all_operations(self) -> Sequence[Operation]:
+        """Its operations, and those of its resources."""
+        resources = self.values.get("resources", ())
+        return [
+            *self.values.get("operations", ()),
+            *(op for resource in resources for op in resource.operations),
+        ]
+
+    @property
+    def connections(self) -> Mapping[str, ConnectionDeclaration]:
+        """Id of each provider that a workspace can connect -> how it is connected; providers that declare nothing are left out."""
+        declared = {
+            **{sender.id: sender.platform.connection for sender in self.values.get("conversion_senders", ())},
+            **{
+                provider.id: provider.info.connection
+                for hook in ("ad_platforms", "revenue_providers", "webhook_sources")
+                for provider in self.values.get(hook, ())
+            },
+        }
+        return {id_: connection for id_, connection in declared.items() if connection is not None}
 
     @cached_property
     def provided_ids(self) -> Mapping[str, tuple[str, ...]]:

@@ -13,8 +13,11 @@ from service_core.analytics.query.catalog import Catalog
 from service_core.changes.resource_definition import ResourceDefinition
 from service_core.commerce.ads.ports import AdPlatform
 from service_core.commerce.providers.ports import RevenueProvider
+from service_core.commerce.providers.webhook_sources import index_webhook_sources_by_id
+from service_core.delivery.plugin_tasks.models import EventReaction, ScheduledJob, index_tasks_by_id
 from service_core.delivery.postbacks.ports import ConversionSender
 from service_core.extensions.adapters import Adapter, LocalDataKind, parse_adapter_settings
+from service_core.extensions.command_groups import CommandGroup
 from service_core.extensions.discovery import (
     ALL_PLUGINS,
     InstalledPlugin,
@@ -22,6 +25,7 @@ from service_core.extensions.discovery import (
     PluginSelection,
     find_plugins,
 )
+from service_core.extensions.pages import WebPage
 from service_core.extensions.plugin_values import (
     CATALOG_HOOKS,
     VALUE_KINDS,
@@ -32,6 +36,7 @@ from service_core.extensions.plugin_values import (
 from service_core.ingestion.import_sources.ports import ImportSource
 from service_core.ingestion.import_sources.read_source import index_sources_by_id
 from service_core.ingestion.protocols.routes import ProtocolRoutes
+from service_core.ingestion.transforms.models import Transform, index_transforms_by_id
 from service_core.kernel.errors import StartupError
 from service_core.kernel.installed_ids import restrict_or_document_installed_ids
 from service_core.kernel.operations import Operation
@@ -50,9 +55,15 @@ class Registry:
         resources: writable resources.
         ad_platforms: id -> platform.
         revenue_providers: id -> provider.
+        webhook_sources: id -> source of events, as a provider without money.
         conversion_senders: id -> sender.
         ingest_protocols: routes of the ingest host.
         import_sources: id -> source.
+        transforms: id -> transform of events.
+        event_reactions: id -> reaction to stored events.
+        scheduled_jobs: id -> job that runs at an interval.
+        pages: id -> page of the web application.
+        command_groups: name -> commands under ``touchpoint NAME``.
         loaded_plugins: each plugin with its declaration and its values.
         faults: plugins that were left out, each with the reason.
         disabled: names of plugins that the operator left out.
@@ -66,9 +77,15 @@ class Registry:
     resources: tuple[ResourceDefinition, ...] = ()
     ad_platforms: Mapping[str, AdPlatform] = field(default_factory=dict)
     revenue_providers: Mapping[str, RevenueProvider] = field(default_factory=dict)
+    webhook_sources: Mapping[str, RevenueProvider] = field(default_factory=dict)
     conversion_senders: Mapping[str, ConversionSender] = field(default_factory=dict)
     ingest_protocols: ProtocolRoutes = field(default_factory=ProtocolRoutes)
     import_sources: Mapping[str, ImportSource] = field(default_factory=dict)
+    transforms: Mapping[str, Transform] = field(default_factory=dict)
+    event_reactions: Mapping[str, EventReaction] = field(default_factory=dict)
+    scheduled_jobs: Mapping[str, ScheduledJob] = field(default_factory=dict)
+    pages: Mapping[str, WebPage] = field(default_factory=dict)
+    command_groups: Mapping[str, CommandGroup] = field(default_factory=dict)
     loaded_plugins: tuple[LoadedPlugin, ...] = ()
     faults: tuple[PluginFault, ...] = ()
     disabled: frozenset[str] = frozenset()
@@ -112,8 +129,23 @@ class Registry:
                     )
                     for id_, provider in self.revenue_providers.items()
                 ),
+                *(
+                    InstalledProvider(
+                        id_,
+                        ProviderKind.EVENTS,
+                        event_names=source.info.event_names,
+                        accepts_webhooks=True,
+                        declaration=source.info.connection,
+                    )
+                    for id_, source in self.webhook_sources.items()
+                ),
             ]
         )
+
+    @property
+    def webhook_providers(self) -> Mapping[str, RevenueProvider]:
+        """Revenue providers and webhook sources by id: whatever receives webhooks."""
+        return {**self.revenue_providers, **self.webhook_sources}
 
     @property
     def pixel_platforms(self) -> frozenset[str]:
@@ -208,6 +240,9 @@ def _load_plugins(
             candidate = load_plugin(plugin, hooks)
             ProtocolRoutes.index_by_unique_path(candidate.values.get("ingest_protocols", ()))
             index_sources_by_id(candidate.values.get("import_sources", ()))
+            index_transforms_by_id(candidate.values.get("transforms", ()))
+            index_tasks_by_id(candidate.values.get("event_reactions", ()), "event reaction")
+            index_tasks_by_id(candidate.values.get("scheduled_jobs", ()), "scheduled job")
             loaded.append(candidate)
         except StartupError as fault:
             faults.append(PluginFault(plugin, str(fault)))
@@ -274,11 +309,17 @@ def _build_registry(
         resources=resources,
         ad_platforms=ad_platforms,
         revenue_providers=providers,
+        webhook_sources=index_webhook_sources_by_id(values_of("webhook_sources")),
         conversion_senders=MappingProxyType(
             {sender.id: sender for sender in values_of("conversion_senders")}
         ),
         ingest_protocols=ProtocolRoutes.index_by_unique_path(values_of("ingest_protocols")),
         import_sources=index_sources_by_id(values_of("import_sources")),
+        transforms=index_transforms_by_id(values_of("transforms")),
+        event_reactions=index_tasks_by_id(values_of("event_reactions"), "event reaction"),
+        scheduled_jobs=index_tasks_by_id(values_of("scheduled_jobs"), "scheduled job"),
+        pages=MappingProxyType({page.id: page for page in values_of("pages")}),
+        command_groups=MappingProxyType({group.name: group for group in values_of("command_groups")}),
         loaded_plugins=tuple(loaded),
         faults=faults,
         disabled=disabled,

@@ -24,7 +24,7 @@ from service_core.commerce.sync.ports import SyncLeases
 from service_core.delivery.exports.ports import ExportJobs, Exports
 from service_core.delivery.imports.ports import Imports
 from service_core.delivery.postbacks.outbox import PostbackOutbox, PostbackQueues
-from service_core.ingestion.ports import EventStoreRecord, LinkLookup
+from service_core.ingestion.ports import EventStoreRecord, LinkLookup, TransformGaps
 from service_core.privacy.ports import Erasures, PersonalRecords
 from service_core.workspace.alerts.ports import AlertStates
 from service_core.workspace.links.ports import ClickStore
@@ -86,4 +86,5 @@ class WorkspaceStore:
     erasures: Erasures
     personal_records: PersonalRecords
     event_store_record: EventStoreRecord
+    transform_gaps: TransformGaps
     transfer: TransferableStore | None = None

@@ -76,9 +76,17 @@ class FakeAdapter:
     async def consume(self, key, limit, window_seconds):
         return None
 
+    async def find_event_store(self):
+        return None
+
+    async def save_event_store(self, store):
+        pass
+
     @property
     def credentials(self):
         return self
+
+    event_store_record = credentials
 
     def __getattr__(self, name):
         """Any store of the workspace adapter."""

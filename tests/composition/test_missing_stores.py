@@ -88,7 +88,11 @@ async def test_event_store_of_a_deployment_without_events_may_be_changed(tmp_pat
 async def test_missing_event_store_is_refused_by_commands_that_open_it(folder):
     lose_event_store_and_queue(folder)
     (folder / "touchpoint.toml").write_text("[storage]\nevents = 'duckdb:///events.db'\n")
-    for arguments in (["person", "export", "v1"], ["move", "--to", "duckdb:///other.db"]):
+    for arguments in (
+        ["config", "check"],
+        ["person", "export", "v1"],
+        ["move", "--to", "duckdb:///other.db"],
+    ):
         refused = await asyncio.to_thread(run_command, *arguments, folder)
         assert (refused.exit_code, "is missing" in refused.stderr) == (2, True)
         assert not [*folder.glob("**/*events.db"), *folder.glob("other.db")]

@@ -1,4 +1,4 @@
-"""Calls of plugins of other packages are timed, their faults counted, and blocking of the event loop is logged."""
+"""Calls of plugins are timed, their faults counted, and blocking of the event loop is logged."""
 
 import asyncio
 import logging
@@ -6,10 +6,15 @@ import time
 
 import pytest
 
-from hosts.composition import plugin_watch
-from hosts.composition.plugin_watch import watch_method, watch_plugins_of_other_packages
+from hosts.composition import watched_calls
+from hosts.composition.plugin_watch import watch_plugins, watch_value
+from hosts.composition.watched_calls import watch_method
 from service_core import builtin
+from service_core.commerce.providers.ports import PollableProvider
+from service_core.delivery.postbacks.ports import RelocatableSender
+from service_core.extensions.discovery import InstalledPlugin, PluginOrigin
 from service_core.extensions.registry import collect_plugins_into_registry
+from service_core.kernel.plugin_faults import plugin_of_fault
 from service_core.plugin import PlatformUnavailable
 from tests.fixtures.plugin_packages import write_plugin_package
 
@@ -19,8 +24,11 @@ def calls():
     return []
 
 
+ACME = InstalledPlugin("acme", PluginOrigin.PACKAGE, lambda: None, "touchpoint-acme", "1.0")
+
+
 def watched(method, calls):
-    return watch_method("acme", "send", method, calls.append)
+    return watch_method(ACME, "send", method, calls.append)
 
 
 async def test_async_call_gives_its_result_and_is_timed(calls):
@@ -32,6 +40,18 @@ async def test_async_call_gives_its_result_and_is_timed(calls):
     (call,) = calls
     assert (call.plugin, call.method, call.is_fault) == ("acme", "send", False)
     assert call.seconds >= 0
+
+
+async def test_function_that_returns_a_coroutine_is_timed_until_that_ends(calls):
+    class Sender:
+        async def __call__(self):
+            raise KeyError("id")
+
+    waiting = watched(Sender(), calls)()
+    assert calls == []
+    with pytest.raises(KeyError):
+        await waiting
+    assert [call.is_fault for call in calls] == [True]
 
 
 @pytest.mark.parametrize(
@@ -52,12 +72,12 @@ def test_value_error_is_a_fault_unless_the_method_maps_messages(calls):
 
     for name in ("map_message", "locate"):
         with pytest.raises(ValueError, match="at is missing"):
-            watch_method("acme", name, fail, calls.append)()
+            watch_method(ACME, name, fail, calls.append)()
     assert [call.is_fault for call in calls] == [False, True]
 
 
 async def test_plugin_that_blocks_the_event_loop_is_named_in_the_log(calls, caplog, monkeypatch):
-    monkeypatch.setattr(plugin_watch, "BLOCKING_SECONDS", 0.01)
+    monkeypatch.setattr(watched_calls, "BLOCKING_SECONDS", 0.01)
 
     async def send():
         await asyncio.sleep(0.02)
@@ -70,7 +90,7 @@ async def test_plugin_that_blocks_the_event_loop_is_named_in_the_log(calls, capl
 
 
 async def test_waiting_does_not_block_the_event_loop(calls, caplog, monkeypatch):
-    monkeypatch.setattr(plugin_watch, "BLOCKING_SECONDS", 0.5)
+    monkeypatch.setattr(watched_calls, "BLOCKING_SECONDS", 0.5)
     released = asyncio.Event()
 
     async def send():
@@ -101,7 +121,7 @@ async def test_cancellation_reaches_the_plugin(calls):
     assert (cancelled, calls) == ([True], [])
 
 
-def test_only_plugins_of_other_packages_are_watched(tmp_path, monkeypatch, calls):
+def test_plugins_are_watched_but_for_built_in_adapters_of_each_event_or_request(tmp_path, monkeypatch, calls):
     code = """
         from plugins.revenue_stripe.adapter import Stripe
         from service_core.plugin import Adapter, hook
@@ -130,14 +150,100 @@ def test_only_plugins_of_other_packages_are_watched(tmp_path, monkeypatch, calls
         """
     monkeypatch.syspath_prepend(str(write_plugin_package(tmp_path / "site", "acme", code)))
     registry = collect_plugins_into_registry([("builtin", builtin)])
-    watched_registry = watch_plugins_of_other_packages(registry, calls.append)
-    assert watched_registry.adapters["events", "duckdb"] is registry.adapters["events", "duckdb"]
-    assert watched_registry.revenue_providers["stripe"] is registry.revenue_providers["stripe"]
+    watched_registry = watch_plugins(registry, calls.append)
+    assert watched_registry.adapters["queue", "spool"] is registry.adapters["queue", "spool"]
+    assert watched_registry.adapters["events", "duckdb"] is not registry.adapters["events", "duckdb"]
+    assert isinstance(watched_registry.revenue_providers["stripe"], PollableProvider)
     with pytest.raises(KeyError):
         watched_registry.open_adapter("geo", "acme://", base_folder=tmp_path).locate("203.0.113.7")
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError) as raised:
         watched_registry.revenue_providers["till"].map_message({}, None, "account")
+    assert plugin_of_fault(raised.value) == "'acme' (touchpoint-acme 1.0)"
+    moved = watched_registry.revenue_providers["stripe"].with_base_url("https://other.example")
+    assert moved.can_poll({}) is False
     assert [(call.plugin, call.method, call.is_fault) for call in calls] == [
         ("acme", "locate", True),
         ("acme", "map_message", True),
+        ("revenue_stripe", "can_poll", False),
     ]
+
+
+async def test_stream_that_fails_between_two_items_is_a_fault_and_its_generator_is_closed(calls):
+    closed = []
+
+    async def pages():
+        try:
+            yield 1
+            raise KeyError("id")
+        finally:
+            closed.append(True)
+
+    stream = watched(pages, calls)()
+    assert await anext(stream) == 1
+    with pytest.raises(KeyError):
+        await anext(stream)
+    assert (closed, [call.is_fault for call in calls]) == ([True], [True])
+
+
+def test_iterator_that_is_closed_early_closes_that_of_the_plugin(calls):
+    closed = []
+
+    def rows():
+        try:
+            yield from (1, 2)
+        finally:
+            closed.append(True)
+
+    read = watched(rows, calls)()
+    assert next(read) == 1
+    read.close()
+    assert closed == [True]
+    assert list(watched(rows, calls)()) == [1, 2]
+    assert [call.is_fault for call in calls] == [False]
+
+
+async def test_sender_with_slots_is_watched_and_stays_one_of_its_protocol(calls):
+    sender = collect_plugins_into_registry([("builtin", builtin)]).conversion_senders["meta"]
+    wrapped = watch_value(ACME, sender, RelocatableSender, calls.append)
+    assert isinstance(wrapped, RelocatableSender)
+    assert (wrapped.id, wrapped.limits) == (sender.id, sender.limits)
+    with pytest.raises(AttributeError):
+        await wrapped.send(None, [None], {})
+    assert [(call.method, call.is_fault) for call in calls] == [("send", True)]
+
+
+def test_exception_of_a_plugin_that_extends_one_of_the_core_is_no_fault(calls):
+    class ShopAway(PlatformUnavailable):
+        pass
+
+    def send():
+        raise ShopAway("Away.")
+
+    with pytest.raises(ShopAway):
+        watched(send, calls)()
+    assert [call.is_fault for call in calls] == [False]
+
+
+async def test_operation_of_another_package_is_watched(tmp_path, monkeypatch, calls):
+    code = """
+        from service_core.plugin import Caller, ResponseModel, hook, operation
+
+        class Greeting(ResponseModel):
+            workspace: str
+
+        @operation("GET /greeting", tag="shop")
+        async def greeting(*, caller: Caller) -> Greeting:
+            "Fail."
+            return {}["unknown"]
+
+        @hook
+        def operations():
+            return [greeting]
+        """
+    monkeypatch.syspath_prepend(str(write_plugin_package(tmp_path / "site", "greeter", code)))
+    registry = watch_plugins(collect_plugins_into_registry([("builtin", builtin)]), calls.append)
+    (greeting,) = [operation for operation in registry.operations if operation.path == "/greeting"]
+    assert set(greeting.dependencies) == {"caller"}
+    with pytest.raises(KeyError):
+        await greeting(caller=None)
+    assert [(call.plugin, call.method, call.is_fault) for call in calls] == [("greeter", "greeting", True)]

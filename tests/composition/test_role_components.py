@@ -43,6 +43,7 @@ def build_scheduler(ports, settings):
         tasks.quarantine_cleanup_task(ports, settings.ingest, stop),
         tasks.notification_task(ports, settings, stop),
         *tasks.postback_tasks(ports, settings.postbacks, stop),
+        *tasks.lake_tasks(ports, settings.lake, stop),
     ]
     for work in running:
         work.close()
@@ -60,7 +61,9 @@ BUILDERS = {
 
 @pytest.mark.parametrize("role", Role)
 async def test_components_of_a_role_are_built(role, tmp_path):
-    settings = Settings.model_validate({"storage": {"events": "memory://"}})
+    settings = Settings.model_validate(
+        {"storage": {"events": "memory://"}, "lake": {"storage": "local:///lake"}}
+    )
     built = BUILDERS[role](Ports(settings, tmp_path, load_installed_registry_once(), now), settings)
     assert built
     assert None not in built

@@ -13,6 +13,7 @@ from hosts.cli import app
 from hosts.plugin_author.check import check_plugin, find_plugin
 from hosts.plugin_author.kinds import KINDS
 from hosts.plugin_author.report import Level, PluginReport, RuleResult
+from hosts.plugin_author.saved_report import RULES, read_level_of_unchanged_code, save_report
 from hosts.plugin_author.scaffold import write_plugin_package
 from hosts.plugin_author.source_rules import (
     find_blocking_calls,
@@ -209,3 +210,41 @@ def test_unknown_kind_is_answered_with_the_known_ones(tmp_path):
     done = CliRunner().invoke(app, ["plugin", "new", "geos", "acme", "--dir", str(tmp_path)])
     assert done.exit_code == 2
     assert "rate_source" in done.output
+
+
+def test_saved_report_gives_the_level_until_the_code_changes(tmp_path, monkeypatch):
+    code = tmp_path / "acme_saved.py"
+    code.write_text(
+        "from service_core.plugin import PluginInfo, hook\n\n\n"
+        "@hook\ndef plugin_info():\n    return PluginInfo('Saved')\n\n\n"
+        "with open(__file__ + '.runs', 'a') as runs:\n    runs.write('x')\n"
+    )
+    results = tuple(RuleResult(rule, Level.BRONZE, True) for rule in RULES)
+    save_report(PluginReport("acme_saved", {}, results, ()), code)
+    monkeypatch.setenv("TOUCHPOINT_PLUGINS__FOLDER", str(tmp_path))
+    listed = json.loads(CliRunner().invoke(app, ["plugins", "--json"]).stdout)["plugins"]
+    levels = {plugin["name"]: plugin["level"] for plugin in listed}
+    assert (levels["acme_saved"], levels["revenue_stripe"]) == ("gold", None)
+    assert (tmp_path / "acme_saved.py.runs").read_text() == "x", "it was imported again"
+    code.write_text(f"{code.read_text()}# changed\n")
+    assert read_level_of_unchanged_code(code) is None
+
+
+def test_saved_report_without_a_rule_or_with_a_failed_one_gives_a_lower_level_or_none(tmp_path):
+    code = tmp_path / "acme.py"
+    code.write_text("")
+    results = {rule: RuleResult(rule, level, True) for rule, level in RULES.items()}
+    failed = results | {"kit": RuleResult("kit", Level.SILVER, False)}
+    for rules, level in ((results, Level.GOLD), (failed, Level.BRONZE), (results | {"kit": None}, None)):
+        kept = tuple(result for result in rules.values() if result is not None)
+        save_report(PluginReport("acme", {}, kept, ()), code)
+        assert read_level_of_unchanged_code(code) == level
+    assert read_level_of_unchanged_code(tmp_path / "none.py") is None
+
+
+def test_check_saves_its_report_with_every_rule(tmp_path):
+    file = tmp_path / "acme.py"
+    file.write_text("from service_core.plugin import hook\n")
+    CliRunner().invoke(app, ["plugin", "check", str(file), "--no-types", "--save"])
+    saved = json.loads((tmp_path / "acme.plugin_report.json").read_text())
+    assert {rule["rule"]: rule["level"] for rule in saved["rules"]} == RULES

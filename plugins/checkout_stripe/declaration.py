@@ -1,0 +1,14 @@
+"""What the plugin declares about itself."""
+
+from service_core.plugin import PluginData, PluginInfo, hook
+
+
+@hook
+def plugin_info() -> PluginInfo:
+    """Label, hosts and data of the plugin."""
+    return PluginInfo(
+        "Stripe Checkout",
+        icon="S",
+        hosts=("api.stripe.com",),
+        reads=(PluginData.PAYMENTS, PluginData.PERSONAL_DATA),
+    )

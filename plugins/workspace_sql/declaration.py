@@ -1,0 +1,13 @@
+"""What the plugin declares about itself."""
+
+from service_core.plugin import PluginData, PluginInfo, hook
+
+
+@hook
+def plugin_info() -> PluginInfo:
+    """Label, hosts and data of the plugin."""
+    return PluginInfo(
+        "Workspaces in SQL",
+        icon="W",
+        reads=(PluginData.WORKSPACES, PluginData.PERSONAL_DATA, PluginData.CREDENTIALS),
+    )
