@@ -75,13 +75,13 @@ class RateLimits:
         return result
 
     async def count_mutation_or_raise(
-        self, subject: RateLimited, *, dry_run: bool = False
+        self, subject: RateLimited, *, is_plan: bool = False
     ) -> RateLimitResult:
-        """Counts one mutation, or one dry run, which has a limit of its own. The request itself was counted before.
+        """Counts one mutation, or one plan, which has a limit of its own. The request itself was counted before.
 
         Args:
             subject: the credential to count against.
-            dry_run: whether nothing is changed.
+            is_plan: whether it counts against the limit of plans.
 
         Returns:
             The remaining limit, for `rate_headers`.
@@ -90,7 +90,7 @@ class RateLimits:
             TooManyRequests: ``mutation_rate_limited``.
             ServiceUnavailable: ``limiter_unavailable``.
         """
-        key = f"{'dry_run' if dry_run else 'mutation'}:{subject.rate_limit_key}"
+        key = f"{'plan' if is_plan else 'mutation'}:{subject.rate_limit_key}"
         try:
             result = await self._limiter.consume(key, MUTATION_LIMIT, WINDOW_SECONDS)
         except RateLimiterUnavailable:

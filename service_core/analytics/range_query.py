@@ -6,13 +6,14 @@ from typing import ClassVar
 from pydantic import Field
 
 from service_core.access.models import Caller
+from service_core.kernel.as_of_request import AsOfRequest
 from service_core.kernel.date_range import parse_inclusive_start_end_dates
 from service_core.kernel.schemas import QueryModel
 from service_core.kernel.time_ranges import ResolvedRange, whole_days_range
 from service_core.kernel.wall_clock import local_date
 
 
-class RangeQuery(QueryModel):
+class RangeQuery(AsOfRequest, QueryModel):
     """Parameters of a read over a date range; `default_range` says what a request without dates means."""
 
     required_params: ClassVar[tuple[str, ...]] = ("start_date", "end_date")

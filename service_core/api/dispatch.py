@@ -5,6 +5,7 @@ scope, active workspace, body and parameters, path parameters, domain rules. An 
 other exception becomes a 500 response with an id; the log contains the traceback but not its message.
 """
 
+import asyncio
 import logging
 import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -33,17 +34,25 @@ from service_core.api.answer_size import (
     arguments_with_fewer_rows,
 )
 from service_core.api.bound_operation import BoundOperation
-from service_core.api.http_messages import ApiRequest, ApiResponse, JsonCodec
+from service_core.api.http_messages import ApiRequest, ApiResponse, ArrowEncoder, JsonCodec
+from service_core.api.past_operation import OpenPastOperation
 from service_core.api.render import (
     PREFLIGHT_RESPONSE,
     json_default,
     json_response_with_default_headers,
     render_json_or_file_stream,
 )
-from service_core.api.render_table import JSON_MEDIA_TYPE, choose_media_type, render_table
+from service_core.api.render_table import (
+    JSON_MEDIA_TYPE,
+    build_table_response,
+    choose_media_type,
+    encode_table,
+)
 from service_core.api.routes import V1_PREFIX, RouteMatch, Routes
-from service_core.changes.write_requirements import ApprovalRequired
+from service_core.api.schemas import AnswerMetadata
+from service_core.changes.write_requirements import ApprovalRequired, has_to_plan_writes
 from service_core.ingestion.sanitize_json import replace_nul_and_surrogates, sanitize_json_bytes
+from service_core.kernel.as_of_request import arguments_without_as_of, find_requested_as_of
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import (
     ApiError,
@@ -62,7 +71,7 @@ from service_core.kernel.operations import (
     RoutePrefix,
 )
 from service_core.kernel.request_parsing import parse_body_strictly, parse_query_parameters_leniently
-from service_core.kernel.row_selection import RowSelection
+from service_core.kernel.row_selection import RowSelection, find_row_list
 
 MAX_BODY_BYTES: Final = 1_000_000
 """Most bytes of a request body. A host keeps at most one byte more."""
@@ -74,10 +83,11 @@ _log: Final = logging.getLogger("touchpoint.gateway")
 
 @dataclass(slots=True)
 class _RequestState:
-    """Response headers collected so far, and whether the request is a mutation; used by success and error responses."""
+    """Response headers and warnings collected so far, and whether the request is a mutation; used by all responses."""
 
     headers: dict[str, str] = field(default_factory=dict)
     is_mutation: bool = False
+    warnings: tuple[str, ...] = ()
 
 
 class Dispatcher:
@@ -90,6 +100,7 @@ class Dispatcher:
         clock: current time.
         codec: JSON encoding and decoding.
         file_write: stores a write that a person has to approve, and returns the answer about it.
+        open_past: opens operations at the instant that ``as_of`` names; None where there are none.
     """
 
     def __init__(
@@ -100,14 +111,18 @@ class Dispatcher:
         rate_limits: RateLimits,
         clock: Clock,
         codec: JsonCodec,
+        encode_arrow: ArrowEncoder,
         file_write: Callable[[Caller, ApprovalRequired], Awaitable[BaseModel]] | None = None,
+        open_past: OpenPastOperation | None = None,
     ) -> None:
         self._routes = Routes(operations)
         self._authenticator = authenticator
         self._rate_limits = rate_limits
         self._clock = clock
         self._codec = codec
+        self._encode_arrow = encode_arrow
         self._file_write = file_write
+        self._open_past = open_past
 
     async def dispatch(self, request: ApiRequest) -> ApiResponse:
         """Returns the response of a request. Raises only when it is cancelled."""
@@ -150,7 +165,7 @@ class Dispatcher:
             choose_media_type(request.headers.get("accept", "")) if operation.table else JSON_MEDIA_TYPE
         )
         try:
-            return await self._call_handler_and_cut_rows_above_16_mb(
+            return await self._call_handler_at_requested_instant(
                 match.bound_operation, inputs, caller, media_type, state
             )
         except ApprovalRequired as needed:
@@ -158,6 +173,27 @@ class Dispatcher:
                 raise
             body = await self._file_write(caller, needed)
         return render_json_or_file_stream(self._codec, 202, body, state.headers)
+
+    async def _call_handler_at_requested_instant(
+        self,
+        bound_operation: BoundOperation,
+        handler_arguments: Mapping[str, Any],
+        caller: Caller | SignupCaller | AnonymousCaller,
+        media_type: str,
+        state: _RequestState,
+    ) -> ApiResponse:
+        """Calls the handler, over the facts of an earlier instant if the request names one."""
+        as_of = find_requested_as_of(handler_arguments)
+        if as_of is None or self._open_past is None or not isinstance(caller, Caller):
+            return await self._call_handler_and_cut_rows_above_16_mb(
+                bound_operation, handler_arguments, caller, media_type, state
+            )
+        arguments = arguments_without_as_of(handler_arguments)
+        async with self._open_past(bound_operation.operation, caller, as_of) as past:
+            state.warnings = past.warnings
+            return await self._call_handler_and_cut_rows_above_16_mb(
+                past.bound_operation, arguments, past.caller, media_type, state
+            )
 
     async def _call_handler_and_cut_rows_above_16_mb(
         self,
@@ -175,8 +211,10 @@ class Dispatcher:
         previous_bytes = None
         while True:
             result = await bound_operation.call_handler_and_wrap_result(handler_arguments, caller)
-            result = self._select_row_fields(result, handler_arguments.get("query"))
-            response = self._render_result(bound_operation.operation, result, media_type, state)
+            result = self._select_row_fields(
+                bound_operation.operation, result, handler_arguments.get("query")
+            )
+            response = await self._render_result(bound_operation.operation, result, media_type, state)
             answer_bytes = len(response.body)
             if answer_bytes <= MAX_ANSWER_BYTES or state.is_mutation:
                 return response
@@ -185,20 +223,35 @@ class Dispatcher:
             handler_arguments = arguments_with_fewer_rows(handler_arguments, result.body, answer_bytes)
             previous_bytes = answer_bytes
 
-    def _select_row_fields(self, result: HandlerResponse[Any], query: Any) -> HandlerResponse[Any]:
+    def _select_row_fields(
+        self, operation: Operation, result: HandlerResponse[Any], query: Any
+    ) -> HandlerResponse[Any]:
         """Returns the result with the fields of rows that the request asks for."""
         if not isinstance(query, RowSelection) or query.selects_all:
             return result
         answer = self._codec.loads(self._codec.dumps(result.body, json_default))
-        return replace(result, body=query.select(answer))
+        return replace(result, body=query.select(answer, find_row_list(operation.path, operation.answer)))
 
-    def _render_result(
+    async def _render_result(
         self, operation: Operation, result: HandlerResponse[Any], media_type: str, state: _RequestState
     ) -> ApiResponse:
         headers = {**state.headers, **result.headers}
+        if state.warnings:
+            headers["X-Warnings"] = " ".join(state.warnings)
         if operation.table is None or media_type == JSON_MEDIA_TYPE:
-            return render_json_or_file_stream(self._codec, result.status, result.body, headers)
-        return render_table(self._codec, result.status, operation.table(result.body), media_type, headers)
+            body = self._add_warnings_to_meta(result.body, state.warnings)
+            return render_json_or_file_stream(self._codec, result.status, body, headers)
+        table = operation.table(result.body)
+        table = replace(table, last_record=self._add_warnings_to_meta(table.last_record, state.warnings))
+        content = await asyncio.to_thread(encode_table, table, media_type, self._codec, self._encode_arrow)
+        return build_table_response(result.status, table, media_type, headers, content)
+
+    def _add_warnings_to_meta(self, body: Any, warnings: tuple[str, ...]) -> Any:
+        """Returns a body as JSON values with warnings in its metadata; without warnings the body as it is."""
+        if not warnings:
+            return body
+        answer = self._codec.loads(self._codec.dumps(body, json_default))
+        return answer | AnswerMetadata.model_validate(answer).with_warnings(warnings).model_dump()
 
     async def _authenticate_and_consume_request_limit(
         self, request: ApiRequest, match: RouteMatch, state: _RequestState
@@ -225,13 +278,17 @@ class Dispatcher:
         request: ApiRequest,
         state: _RequestState,
     ) -> None:
-        """Checks the limit of mutations or that of dry runs, the scope, and that the workspace is active."""
+        """Checks the limit of mutations or that of plans, the scope, and that the workspace is active.
+
+        A dry run counts as a mutation, but for programs that have to plan their writes: there it counts as a plan.
+        """
         state.is_mutation = operation.rate_limit is RateLimitClass.MUTATION
         if operation.consumes_mutation_limit:
-            dry_run = operation.rate_limit is RateLimitClass.DRY_RUN or (
-                state.is_mutation and self._asks_for_dry_run(request, operation)
+            has_to_plan = isinstance(subject, AuthContext) and has_to_plan_writes(subject)
+            is_plan = operation.rate_limit is RateLimitClass.DRY_RUN or (
+                has_to_plan and state.is_mutation and self._asks_for_dry_run(request, operation)
             )
-            result = await self._rate_limits.count_mutation_or_raise(subject, dry_run=dry_run)
+            result = await self._rate_limits.count_mutation_or_raise(subject, is_plan=is_plan)
             state.headers["X-RateLimit-Mutation-Remaining"] = str(result.remaining)
         if isinstance(subject, SignupCaller):
             return

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from service_core.access.models import AuthContext, RequestInterface
+from service_core.kernel.answer_table import AnswerTable
 from service_core.kernel.file_response import ByteStreamOpener
 
 
@@ -58,3 +59,7 @@ class JsonCodec:
 
     loads: Callable[[bytes], Any]
     dumps: Callable[[Any, Callable[[Any], Any]], bytes]
+
+
+ArrowEncoder = Callable[[AnswerTable], bytes]
+"""Writes a table as an Arrow stream. Composition chooses a library, as for JSON."""

@@ -1,5 +1,6 @@
 """The OpenAPI 3.1 document, derived from the operations."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,10 +21,10 @@ from service_core.api.openapi_errors import (
 from service_core.api.openapi_security import describe_required_credentials, describe_security_schemes
 from service_core.api.openapi_tags import describe_tags
 from service_core.api.routes import V1_PREFIX
-from service_core.kernel.file_response import FILE_MEDIA_TYPES, FileResponse
+from service_core.kernel.file_response import ARROW_MEDIA_TYPE, FILE_MEDIA_TYPES, FileResponse
 from service_core.kernel.operations import Operation, RateLimitClass, RoutePrefix, Scope
 from service_core.kernel.request_parsing import describe_parameter_aliases
-from service_core.kernel.row_selection import RowSelection
+from service_core.kernel.row_selection import RowSelection, find_row_list
 
 API_VERSION: Final = "1.0.0"
 PROJECT_URL: Final = "https://github.com/touchpoint-analytics/touchpoint"
@@ -137,7 +138,7 @@ class _OperationSchemas:
         }
         for op in operations:
             if op.query is not None and issubclass(op.query, RowSelection):
-                self._make_row_fields_optional(op, op.query.row_list)
+                self._make_row_fields_optional(op, find_row_list(op.path, op.answer))
         for key in self._parameters:
             self.components.pop(self._schemas[key].get("$ref", "").removeprefix(_COMPONENT_PREFIX), None)
 
@@ -146,7 +147,24 @@ class _OperationSchemas:
         answer = self._schemas["answer", op.id]
         for choice in answer.get("anyOf", [answer]):
             rows = self._resolve_reference(choice)["properties"][row_list]
-            self._resolve_reference(rows["items"]).pop("required", None)
+            rows["items"] = self._without_required_fields(rows["items"])
+
+    def _without_required_fields(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Returns the schema of a row; its component becomes another one if reads of one record answer with it, too."""
+        if "anyOf" in schema:
+            return schema | {"anyOf": [self._without_required_fields(part) for part in schema["anyOf"]]}
+        name = schema.get("$ref", "").removeprefix(_COMPONENT_PREFIX)
+        row = {key: value for key, value in self._resolve_reference(schema).items() if key != "required"}
+        if not name:
+            return row
+        is_shared = self._count_references(name) > 1 and "required" in self.components[name]
+        row_name = f"Partial{name}" if is_shared else name
+        self.components[row_name] = row | {"title": row_name}
+        return {"$ref": _COMPONENT_PREFIX + row_name}
+
+    def _count_references(self, name: str) -> int:
+        reference = f'"{_COMPONENT_PREFIX}{name}"'
+        return sum(json.dumps(part).count(reference) for part in (self.components, [*self._schemas.values()]))
 
     def body_schema(self, part: str, op: Operation) -> Any:
         """Returns the schema of a body or an answer: a reference, or the schema itself."""
@@ -264,7 +282,12 @@ def _remove_null_choice_and_default(schema: dict[str, Any]) -> dict[str, Any]:
 def _response_content(op: Operation, schemas: _OperationSchemas, answer: Any) -> dict[str, Any]:
     if op.answer is FileResponse:
         return {kind: _media_type({"type": "string"}, answer) for kind in FILE_MEDIA_TYPES}
-    files = {kind: _media_type({"type": "string"}, None) for kind in FILE_MEDIA_TYPES} if op.table else {}
+    files = (
+        {kind: _media_type({"type": "string"}, None) for kind in FILE_MEDIA_TYPES}
+        | {ARROW_MEDIA_TYPE: _media_type({"type": "string", "format": "binary"}, None)}
+        if op.table
+        else {}
+    )
     return {"application/json": _media_type(schemas.body_schema("answer", op), answer), **files}
 
 

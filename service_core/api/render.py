@@ -17,7 +17,7 @@ DEFAULT_HEADERS: Final = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Expose-Headers": (
         "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Mutation-Remaining, X-RateLimit-Degraded, "
-        "Retry-After, Idempotent-Replay, X-Error-Id, Cache-Control, WWW-Authenticate"
+        "Retry-After, Idempotent-Replay, X-Error-Id, X-Warnings, Cache-Control, WWW-Authenticate"
     ),
     "Cache-Control": "no-store",
 }

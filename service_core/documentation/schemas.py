@@ -4,10 +4,11 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from service_core.kernel.schemas import Clamp, QueryModel, ResponseModel
+from service_core.kernel.row_selection import RowSelection
+from service_core.kernel.schemas import Clamp, ResponseModel
 
 
-class DocsSearchQuery(QueryModel):
+class DocsSearchQuery(RowSelection):
     """Parameters of `GET /docs/search`."""
 
     required_params: ClassVar = ("q",)

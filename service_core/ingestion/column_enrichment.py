@@ -21,6 +21,7 @@ from service_core.ingestion.enrichment import (
     Enricher,
     external_ids_within_consent,
     first_non_empty_id,
+    id_as_sent,
     page_columns,
     properties_and_aliased_id,
     sdk_columns,
@@ -353,7 +354,7 @@ class BatchEnricher:
         arrival, properties, ids = queued.arrival, parsed.properties, parsed.ids
         payment_id = first_non_empty_id(properties, PAYMENT_ID_PROPERTIES)
         if payment_id is None and arrival.claimed and enriched.revenue is not None:
-            payment_id = arrival.event_id
+            payment_id = id_as_sent(arrival)
         denied = parsed.consent_denied
         touches = reported_touch_columns(
             properties,

@@ -40,10 +40,18 @@ from service_core.ingestion.event_source import (
     SdkUserAgents,
     is_from_device,
     reported_or_connection_ip,
+    reported_user_agent,
     webhook_provider,
 )
+from service_core.ingestion.imported_ids import row_id_of_import
 from service_core.ingestion.imported_rows import IMPORTED_COLUMNS_HEADER, decode_imported_columns
-from service_core.ingestion.models import STOREFRONT_HEADER, Event, QueuedEvent, ReceivedEvent
+from service_core.ingestion.models import (
+    IMPORT_HEADER,
+    STOREFRONT_HEADER,
+    Event,
+    QueuedEvent,
+    ReceivedEvent,
+)
 from service_core.ingestion.page_context import PageContext, parse_page_context
 from service_core.ingestion.parse_event import ParsedEvent
 from service_core.ingestion.ports import GeoLocator, SessionState, UserAgentParser
@@ -177,7 +185,7 @@ class Enricher:
         if webhook_provider(arrival):
             return {}
         by_browser = source in _BROWSER_SOURCES
-        agent = _reported_user_agent(parsed.context) or (
+        agent = reported_user_agent(parsed.context) or (
             text_of_string_or_number(arrival.user_agent) if by_browser else None
         )
         device = self._devices.parse(agent) if agent else None
@@ -196,7 +204,7 @@ class Enricher:
         """Returns the device columns of an event; none for a webhook."""
         if webhook_provider(arrival):
             return {}
-        reported = _reported_user_agent(parsed.context)
+        reported = reported_user_agent(parsed.context)
         if source == API:
             return columns_known_from_user_agent(self._devices.parse(reported)) if reported else {}
         agent = reported or text_of_string_or_number(arrival.user_agent)
@@ -283,12 +291,6 @@ def _is_browser_id(namespace: str) -> bool:
     return is_cookie_or_address(namespace) or is_cookie_or_address(f"_{namespace}")
 
 
-def _reported_user_agent(context: Mapping[str, Any]) -> str | None:
-    return text_of_string_or_number(context.get("userAgent")) or text_of_string_or_number(
-        context.get("user_agent")
-    )
-
-
 def _payment_id_and_charge_columns(
     arrival: ReceivedEvent, parsed: ParsedEvent, amount: int | None, currency: str | None
 ) -> dict[str, Any]:
@@ -299,11 +301,11 @@ def _payment_id_and_charge_columns(
     properties = parsed.properties
     provider, payment = webhook_provider(arrival), first_non_empty_id(properties, PAYMENT_ID_PROPERTIES)
     if provider is None:
-        client_event_id = arrival.event_id if arrival.claimed and amount is not None else None
+        client_event_id = id_as_sent(arrival) if arrival.claimed and amount is not None else None
         return {"payment_id": payment or client_event_id}
     columns = {
         "payment_id": payment,
-        "message_id": arrival.event_id.removeprefix(f"{provider}_"),
+        "message_id": id_as_sent(arrival).removeprefix(f"{provider}_"),
         "is_storefront": STOREFRONT_HEADER in arrival.headers,
     }
     if amount is None or amount < 0 or currency is None:
@@ -312,6 +314,11 @@ def _payment_id_and_charge_columns(
     return columns | valid_charge_components_in_minor_units(
         properties, currency, allows_returned_fee=is_fee_report
     )
+
+
+def id_as_sent(arrival: ReceivedEvent) -> str:
+    """Returns the event id as its sender knows it; of an imported event that of its row."""
+    return row_id_of_import(arrival.event_id) if IMPORT_HEADER in arrival.headers else arrival.event_id
 
 
 def first_non_empty_id(properties: Mapping[str, Any], field_names: Sequence[str]) -> str | None:

@@ -55,7 +55,10 @@ UNREAD_FIELDS_HEADER: Final = "unread_fields"
 
 
 IMPORT_PROPERTY: Final = "$import"
-"""Property of an event that an import brought in: the id of the import."""
+"""Property of an event that an import brought in: the id of the import. As a sent property it is dropped."""
+
+IMPORT_HEADER: Final = "import"
+"""Stored header of an imported event: the id of the import. No client can send it: hosts keep other headers only."""
 
 
 class ReceivedEvent(NamedTuple):
@@ -92,11 +95,16 @@ class KnownEventStore:
         location: its URL without secrets; empty once its loss was accepted.
         since: the first start with it.
         has_events: whether it had events at a start.
+        definitions: digest of the definitions of metrics at the last start; empty before the first.
+        answers_since: the first start with these definitions, or the restore of a backup after it; earlier answers cannot
+            be given again.
     """
 
     location: str
     since: datetime
     has_events: bool
+    definitions: str = ""
+    answers_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,14 @@ from service_core.ingestion.ports import IngestQueue
 from service_core.kernel.date_range import RangeResponse, parse_inclusive_start_end_dates
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import operation
-from service_core.kernel.schemas import QueryModel, ResponseModel
+from service_core.kernel.row_selection import RowSelection
+from service_core.kernel.schemas import ResponseModel
 
 MAX_RANGE: Final = timedelta(days=31, hours=1)
 """31 local days; one of them may have 25 hours."""
 
 
-class LedgerQuery(QueryModel):
+class LedgerQuery(RowSelection):
     """Parameters of `GET /ledger`."""
 
     required_params: ClassVar = ("start_date", "end_date")
@@ -38,7 +39,7 @@ class LedgerCounts(ResponseModel):
     received: int = Field(description="Events of requests whose key was known.")
     stored: int = Field(description="Durable in the event store, bots included.")
     duplicate: int = Field(description="Answered as a repeat.")
-    rejected: int = Field(description="Answered with an error.")
+    rejected: int = Field(description="Answered with an error, or dropped by a transform.")
     quarantined: int = Field(description="Accepted, but not storable; kept raw.")
     in_flight: int = Field(description="Accepted, not stored yet.")
     late: int = Field(description="Of the stored ones, received more than 24 hours after their time.")

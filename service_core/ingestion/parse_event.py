@@ -17,7 +17,13 @@ from service_core.ingestion.event_ids import (
     parse_event_ids,
 )
 from service_core.ingestion.event_time import replace_or_clamp_event_time
-from service_core.ingestion.models import TOUCH_POSITIONS, IngestEndpoint, ReceivedEvent
+from service_core.ingestion.models import (
+    IMPORT_HEADER,
+    IMPORT_PROPERTY,
+    TOUCH_POSITIONS,
+    IngestEndpoint,
+    ReceivedEvent,
+)
 from service_core.ingestion.page_urls import MAX_URL_LENGTH, redact_secret_query_values
 from service_core.ingestion.ports import SessionKey
 from service_core.ingestion.sanitize_json import sanitize_json_value
@@ -121,6 +127,7 @@ def parse_event(
     for field in _URL_PROPERTIES & properties.keys():
         if isinstance(address := properties[field], str):
             properties[field] = redact_secret_query_values(address[:MAX_URL_LENGTH])
+    _replace_import_property(properties, arrival)
     external_ids = read_object(body, "external_ids")
     if name in external_id_events:
         external_ids |= _first_external_id_by_namespace(external_id_events[name], properties)
@@ -140,6 +147,13 @@ def parse_event(
         is_consent_denied(properties, context, body),
         _parse_sdk(context, properties, body if flat else {}),
     )
+
+
+def _replace_import_property(properties: dict[str, Any], arrival: ReceivedEvent) -> None:
+    """Drops an `IMPORT_PROPERTY` that was sent; that of an imported event follows from its header."""
+    properties.pop(IMPORT_PROPERTY, None)
+    if import_id := arrival.headers.get(IMPORT_HEADER):
+        properties[IMPORT_PROPERTY] = import_id
 
 
 def _parse_sdk(*sources: Mapping[str, Any]) -> tuple[object, object]:

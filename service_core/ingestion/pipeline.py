@@ -6,7 +6,7 @@ again; the store ignores events that it has stored before.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -15,10 +15,13 @@ from service_core.ingestion.campaign import link_tag_without_utm
 from service_core.ingestion.column_enrichment import BatchEnricher, UtmByWorkspace
 from service_core.ingestion.enrichment import Enricher
 from service_core.ingestion.event_columns import EventColumns
-from service_core.ingestion.event_source import BROWSER, MOBILE_APP, WEB
+from service_core.ingestion.event_source import BROWSER, MOBILE_APP, WEB, reported_user_agent
 from service_core.ingestion.ignored_values import ignored_values
+from service_core.ingestion.imported_ids import stored_import_id
+from service_core.ingestion.ledger import start_of_hour
 from service_core.ingestion.lru_cache import LruCache
 from service_core.ingestion.models import (
+    IMPORT_HEADER,
     UNPARSED_HEADER,
     UNREAD_FIELDS_HEADER,
     EnrichedEvent,
@@ -34,9 +37,17 @@ from service_core.ingestion.parse_event import (
     ParsedEvent,
     parse_event,
 )
-from service_core.ingestion.ports import EventStore, IngestQueue, LinkLookup, SessionKey, SessionState
+from service_core.ingestion.ports import (
+    EventStore,
+    IngestQueue,
+    LinkLookup,
+    SessionKey,
+    SessionState,
+    TransformGap,
+)
 from service_core.ingestion.reported_touches import link_tags_of_touches_without_utm
 from service_core.ingestion.sanitize_json import is_storable_json
+from service_core.ingestion.stored_repeats import STORED_BEFORE, places_without_stored_repeats
 from service_core.ingestion.traffic_source_columns import (
     VisitorCampaign,
     campaign_of_event,
@@ -45,7 +56,9 @@ from service_core.ingestion.traffic_source_columns import (
     session_state_after_event,
     session_state_before_event,
 )
+from service_core.ingestion.transforms.run_transforms import NO_TRANSFORMS, EventHeld, EventTransforms
 from service_core.ingestion.validation import text_of_string_or_number
+from service_core.kernel.clock import Clock, system_clock
 
 BATCH_SIZE: Final = 5_000
 """Most events of one append. Appending 5,000 instead of 2,000 costs the embedded store 0.6 times per event."""
@@ -74,6 +87,10 @@ FindWorkspace = Callable[[UUID], Awaitable[Workspace | None]]
 """Workspace by id; None if it was deleted."""
 
 
+OnTransformGaps = Callable[[Collection[TransformGap]], Awaitable[None]]
+"""Called with the hours of events that a transform failed for, before these leave the queue."""
+
+
 class RuleCandidate(NamedTuple):
     """A stored event that a conversion rule of its workspace may match.
 
@@ -95,6 +112,7 @@ class _ParsedEventOfWorkspace(NamedTuple):
     parsed: ParsedEvent
     body: Mapping[str, Any]
     is_storable: bool
+    transform_reasons: tuple[str, ...] = ()
 
     @property
     def is_of_provider(self) -> bool:
@@ -107,6 +125,8 @@ class _EnrichedBatch(NamedTuple):
     triggered: list[RuleCandidate]
     quarantined: list[QuarantinedEvent]
     ignored: dict[int, Sequence[str]]
+    dropped: dict[int, str]
+    gaps: set[TransformGap]
 
 
 class IngestPipeline:
@@ -126,6 +146,10 @@ class IngestPipeline:
             plugin stores them; None leaves them in quarantine.
         is_paid_event: whether something is paid with a tracked event of this name, so that its amount is revenue.
         data_version: changes when a person was erased in any process; the pipeline then reads sessions again.
+        transforms: drop and change events before they are enriched. Messages of providers pass them by.
+        reaction_names: names of events for which ``on_stored`` is called, besides those of rules.
+        on_transform_gaps: records the hours of events that a transform failed for; None for nowhere.
+        clock: tells which events were received long ago.
     """
 
     def __init__(
@@ -143,6 +167,10 @@ class IngestPipeline:
         map_kept_message: MapKeptMessage | None = None,
         is_paid_event: IsPaidEvent = lambda _name, _workspace: True,
         data_version: Callable[[], int | None] = lambda: None,
+        transforms: EventTransforms = NO_TRANSFORMS,
+        on_transform_gaps: OnTransformGaps | None = None,
+        clock: Clock = system_clock,
+        reaction_names: Collection[str] = frozenset(),
     ) -> None:
         self._queue = queue
         self._store = store
@@ -157,6 +185,10 @@ class IngestPipeline:
         self._map_kept_message = map_kept_message
         self._is_paid_event = is_paid_event
         self._data_version = data_version
+        self._transforms = transforms
+        self._on_transform_gaps = on_transform_gaps
+        self._clock = clock
+        self._reaction_names = reaction_names
         self._cached_version: int | None = None
         self._sessions: LruCache[SessionKey, SessionState] = LruCache(
             max(_SESSION_CACHE_SIZE, 2 * batch_size)
@@ -182,18 +214,34 @@ class IngestPipeline:
         self._next_limit = limit_of_next_batch(taken, self._batch_size)
         self._drop_cached_sessions_if_data_was_erased()
         try:
-            events, triggered, quarantined, ignored = await self._enrich_or_quarantine_batch(taken)
-            if events:
-                await self._store.append(events)
-            if triggered and self._on_stored is not None:
-                await self._on_stored(triggered)
-            await self._queue.acknowledge(events, quarantined, ignored)
+            batch = await self._drop_stored_repeats(await self._enrich_or_quarantine_batch(taken))
+            if batch.events:
+                await self._store.append(batch.events)
+            if batch.triggered and self._on_stored is not None:
+                await self._on_stored(batch.triggered)
+            if batch.gaps and self._on_transform_gaps is not None:
+                await self._on_transform_gaps(batch.gaps)
+            await self._queue.acknowledge(batch.events, batch.quarantined, batch.ignored, batch.dropped)
         except BaseException:
             self._sessions.clear()
             self._campaigns.clear()
             self._event_counts_by_minute.clear()
             raise
         return len(taken)
+
+    async def _drop_stored_repeats(self, batch: _EnrichedBatch) -> _EnrichedBatch:
+        """Returns a batch without the events that are stored already."""
+        new = await places_without_stored_repeats(batch.events, self._store, self._clock())
+        if new is None:
+            return batch
+        events = batch.events.select(new)
+        repeats = set(batch.events.column("seq")).difference(events.column("seq"))
+        return batch._replace(
+            events=events,
+            triggered=[candidate for candidate in batch.triggered if candidate.event.seq not in repeats],
+            ignored={seq: reasons for seq, reasons in batch.ignored.items() if seq not in repeats},
+            dropped=batch.dropped | dict.fromkeys(repeats, STORED_BEFORE),
+        )
 
     def _drop_cached_sessions_if_data_was_erased(self) -> None:
         """Clears the cached sessions when the data version changed, so that no erased session is continued."""
@@ -210,12 +258,18 @@ class IngestPipeline:
         ready: list[_ParsedEventOfWorkspace] = []
         quarantined: list[QuarantinedEvent] = []
         ignored: dict[int, Sequence[str]] = {}
+        dropped: dict[int, str] = {}
+        gaps: set[TransformGap] = set()
+        self._transforms.begin_batch()
         async for taken in _yield_to_event_loop_every_50(batch):
             queued = await self._map_again_or_keep(taken) if _is_kept_raw(taken.arrival) else taken
             try:
-                ready.append(self._parse_queued(queued, workspaces[queued.arrival.workspace_id]))
+                step = self._parse_queued(queued, workspaces[queued.arrival.workspace_id])
+                if (kept := self._transform_or_drop(step, dropped, gaps)) is not None:
+                    ready.append(kept)
             except Exception as fault:  # noqa: BLE001 - one event never blocks the others
                 quarantined.append(_build_quarantined_event(queued, fault))
+        self._transforms.report_batch()
         await self._cache_stored_sessions(ready)
         rows = BatchEnricher(self._enricher, await self._load_utm_of_bare_link_tags(ready))
         stored: list[_ParsedEventOfWorkspace] = []
@@ -226,10 +280,10 @@ class IngestPipeline:
             except Exception as fault:  # noqa: BLE001 - one event never blocks the others
                 quarantined.append(_build_quarantined_event(step.queued, fault))
                 continue
-            if step.parsed.name in step.workspace.triggers:
+            if step.parsed.name in step.workspace.triggers or step.parsed.name in self._reaction_names:
                 triggered.append(len(stored))
             stored.append(step)
-            if unused := ignored_values(
+            unused = ignored_values(
                 step.body,
                 event,
                 is_paid_event=not event.revenue
@@ -237,11 +291,38 @@ class IngestPipeline:
                 or self._is_paid_event(event.event_name, step.workspace),
                 has_unread_fields=UNREAD_FIELDS_HEADER in step.queued.arrival.headers,
                 is_storable=step.is_storable,
-            ):
-                ignored[step.queued.seq] = unused
+            )
+            if unused or step.transform_reasons:
+                ignored[step.queued.seq] = (*unused, *step.transform_reasons)
         events = rows.columns()
         candidates = [_rule_candidate(stored[place], events[place]) for place in triggered]
-        return _EnrichedBatch(events, candidates, quarantined, ignored)
+        return _EnrichedBatch(events, candidates, quarantined, ignored, dropped, gaps)
+
+    def _transform_or_drop(
+        self, step: _ParsedEventOfWorkspace, dropped: dict[int, str], gaps: set[TransformGap]
+    ) -> _ParsedEventOfWorkspace | None:
+        """Returns the event as the transforms leave it; adds a dropped one to ``dropped`` and returns None.
+
+        The hour of an event that one failed for is added to ``gaps``.
+        """
+        if step.is_of_provider or not self._transforms:
+            return step
+        hour = start_of_hour(step.parsed.timestamp)
+        try:
+            transformed = self._transforms.transform(
+                step.parsed,
+                step.queued.arrival,
+                self._enricher.event_source(step.parsed, step.queued.arrival),
+            )
+        except EventHeld:
+            gaps.add(TransformGap(step.workspace.id, hour, is_held=True))
+            raise
+        if transformed.skipped and transformed.dropped is None:
+            gaps.add(TransformGap(step.workspace.id, hour, is_held=False))
+        if transformed.dropped is not None:
+            dropped[step.queued.seq] = transformed.dropped
+            return None
+        return step._replace(parsed=transformed.parsed, transform_reasons=transformed.ignored)
 
     async def _map_again_or_keep(self, queued: QueuedEvent) -> QueuedEvent:
         """Returns the event of a message that was kept raw, if it can be mapped now; else the same event."""
@@ -257,6 +338,9 @@ class IngestPipeline:
         if not isinstance(body, dict):
             raise TypeError("the body is not a JSON object")
         is_storable = is_storable_json(queued.arrival.body)
+        if IMPORT_HEADER in queued.arrival.headers:
+            stored_id = stored_import_id(queued.arrival.event_id)
+            queued = QueuedEvent(queued.seq, queued.arrival._replace(event_id=stored_id))
         return _ParsedEventOfWorkspace(
             queued,
             workspace,
@@ -340,11 +424,7 @@ def _rule_candidate(step: _ParsedEventOfWorkspace, event: Event) -> RuleCandidat
 
 def _end_user_agent(arrival: _ParsedEventOfWorkspace, source: str) -> str | None:
     """Returns the user agent of the end user; None if only a server's client is known."""
-    context = arrival.parsed.context
-    reported = text_of_string_or_number(context.get("userAgent")) or text_of_string_or_number(
-        context.get("user_agent")
-    )
-    return reported or (
+    return reported_user_agent(arrival.parsed.context) or (
         text_of_string_or_number(arrival.queued.arrival.user_agent) if source in _END_USER_SOURCES else None
     )
 

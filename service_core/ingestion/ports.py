@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
 from service_core.ingestion.models import (
@@ -22,6 +22,9 @@ from service_core.ingestion.models import (
 
 NOTHING_IGNORED: Final[Mapping[int, Sequence[str]]] = MappingProxyType({})
 """The ignored reasons of a batch of which every value was used."""
+
+NONE_DROPPED: Final[Mapping[int, str]] = MappingProxyType({})
+"""The reasons of a batch of which no event was dropped."""
 
 
 class EnqueueResult(StrEnum):
@@ -109,13 +112,16 @@ class IngestQueue(IngestLedger, Protocol):
         stored: Sequence[Event],
         quarantined: Sequence[QuarantinedEvent],
         ignored: Mapping[int, Sequence[str]] = NOTHING_IGNORED,
+        dropped: Mapping[int, str] = NONE_DROPPED,
     ) -> None:
-        """Removes stored and quarantined events from the queue and counts them, in one commit.
+        """Removes stored, quarantined and dropped events from the queue and counts them, in one commit.
 
         Args:
             stored: the events that are durable in the event store.
             quarantined: those that cannot be stored.
             ignored: by sequence number, which parts of a stored event could not be used.
+            dropped: by sequence number, why an event that is neither stored nor quarantined was dropped; the ledger
+                counts it as rejected.
         """
 
     async def state(self) -> QueueState:
@@ -218,6 +224,15 @@ class LinkLookup(Protocol):
         """Returns the workspace's links by tag, deleted ones included; unknown tags are left out."""
 
 
+class StoredEventKey(NamedTuple):
+    """What tells a stored event from one with the same id."""
+
+    event_id: str
+    seq: int
+    timestamp: datetime
+    source: str
+
+
 class EventStore(Protocol):
     """Write side of the event store."""
 
@@ -241,6 +256,11 @@ class EventStore(Protocol):
         sessions are left out.
         """
 
+    async def find_events_by_id(
+        self, workspace_id: UUID, event_ids: Collection[str]
+    ) -> Sequence[StoredEventKey]:
+        """Returns the stored events with these ids, whenever they were received; superseded ones are left out."""
+
     async def revoke_identity_link(self, workspace_id: UUID, event_id: str) -> None:
         """Removes the identity link an event made and restores the earlier state; idempotent."""
 
@@ -256,6 +276,32 @@ class EventStoreRecord(Protocol):
 
     async def save_event_store(self, store: KnownEventStore) -> None:
         """Replaces the event store of the deployment."""
+
+
+class TransformGap(NamedTuple):
+    """An hour of which some events were stored without a transform, or wait for one.
+
+    Attributes:
+        hour: start of the hour in which the events happened.
+        is_held: whether they wait in quarantine.
+    """
+
+    workspace_id: UUID
+    hour: datetime
+    is_held: bool
+
+
+class TransformGaps(Protocol):
+    """The hours over which answers are incomplete, because a transform failed."""
+
+    async def add_gaps(self, gaps: Collection[TransformGap]) -> None:
+        """Adds hours; idempotent."""
+
+    async def list_gap_hours(self, workspace_id: UUID) -> Sequence[datetime]:
+        """Returns the starts of the hours of a workspace, in order, each once."""
+
+    async def delete_held_gaps(self, workspace_id: UUID) -> None:
+        """Deletes the hours whose events waited, as they are about to be tried again."""
 
 
 class SupersededEventStore(Protocol):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from service_core.ingestion.imported_ids import is_reserved_for_imports
 from service_core.ingestion.models import RejectionReason
 from service_core.ingestion.sanitize_json import replace_nul_and_surrogates, to_int64_or_finite_float
 
@@ -84,10 +85,10 @@ def has_any_identity(body: Mapping[str, Any]) -> bool:
 
 
 def read_event_id_or_hash_of_long_one(body: Mapping[str, Any]) -> str | None:
-    """Returns the client's idempotency key; an id longer than `MAX_EVENT_ID_LENGTH` is replaced by its SHA-256."""
+    """Returns the client's idempotency key; one that is too long, or that only imports may have, as its SHA-256."""
     for field in EVENT_ID_FIELDS:
         if field in body and (key := text_of_string_or_number(body[field])):
-            if len(key) > MAX_EVENT_ID_LENGTH:
+            if len(key) > MAX_EVENT_ID_LENGTH or is_reserved_for_imports(key):
                 return "sha256:" + hashlib.sha256(key.encode()).hexdigest()
             return key
     return None

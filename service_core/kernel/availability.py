@@ -19,6 +19,7 @@ class UnavailableReason(StrEnum):
     INSUFFICIENT_DATA = "insufficient_data"
     SOURCE_ERROR = "source_error"
     PLAN = "plan"
+    NO_HISTORY = "no_history"
 
 
 Number: TypeAlias = int | Fraction

@@ -21,6 +21,7 @@ ERROR_CODES: Final[Mapping[int, frozenset[str]]] = {
             "invalid_email", "unknown_scope", "unknown_segment",
             "missing_range", "invalid_date", "range_inverted", "not_hour_aligned", "end_in_future",
             "too_many_rows", "answer_too_large", "no_receipt",
+            "as_of_unavailable", "as_of_too_large",
         }
     ),
     403: frozenset(
@@ -53,7 +54,7 @@ ERROR_CODES: Final[Mapping[int, frozenset[str]]] = {
         {
             "limiter_unavailable", "data_unverified", "ads_unavailable", "query_timeout",
             "queue_unavailable", "checkout_unavailable", "mail_unavailable", "links_unavailable",
-            "revenue_unverified", "spend_unverified", "costs_unverified",
+            "revenue_unverified", "spend_unverified", "costs_unverified", "as_of_busy",
         }
     ),
 }  # fmt: skip

@@ -105,13 +105,23 @@ class ExchangeRates:
             * Fraction(10) ** (currency_decimals(self.target_currency) - currency_decimals(currency))
         )
 
-    def convert_minor_amount_or_none(self, day: date, currency: str | None, amount: int) -> int | None:
+    def convert_minor_amount_or_none(
+        self, day: date, currency_or_target: str | None, amount: int
+    ) -> int | None:
         """Returns an amount in target minor units, rounded half-even.
 
-        Returns None without a rate for the day, and above `MAX_CONVERTED_MINOR`. An amount without a currency is taken to
-        be in the target currency.
+        Returns None without a rate for the day, and above `MAX_CONVERTED_MINOR`.
+
+        Args:
+            day: whose rate counts, or that of up to 7 days before.
+            currency_or_target: the currency of the amount; None for the target currency.
+            amount: in minor units of its currency.
         """
-        rate = Fraction(1) if currency is None else self.minor_unit_rate_up_to_7_days_old(day, currency)
+        rate = (
+            Fraction(1)
+            if currency_or_target is None
+            else self.minor_unit_rate_up_to_7_days_old(day, currency_or_target)
+        )
         converted = None if rate is None else round(amount * rate)
         return converted if converted is not None and converted <= MAX_CONVERTED_MINOR else None
 

@@ -9,6 +9,7 @@ ByteStreamOpener = Callable[[], AsyncIterator[bytes]]
 
 CSV_MEDIA_TYPE: Final = "text/csv; charset=utf-8"
 NDJSON_MEDIA_TYPE: Final = "application/x-ndjson"
+ARROW_MEDIA_TYPE: Final = "application/vnd.apache.arrow.stream"
 FILE_MEDIA_TYPES: Final = (CSV_MEDIA_TYPE, NDJSON_MEDIA_TYPE)
 """Media types of the files the service returns."""
 

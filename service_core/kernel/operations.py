@@ -68,7 +68,7 @@ class CredentialRequirement(StrEnum):
 class RateLimitClass(StrEnum):
     """Which rate limits a request counts against.
 
-    ``DRY_RUN`` counts as the dry run of a mutation: it plans changes and makes none. ``KEY_CREATION`` counts as a mutation although it changes no resource of the workspace. ``POLL`` counts as a read
+    ``DRY_RUN`` plans changes and makes none, and counts against the limit of plans. ``KEY_CREATION`` counts as a mutation although it changes no resource of the workspace. ``POLL`` counts as a read
     and is refused while the limit store is unavailable.
     """
 
@@ -78,6 +78,14 @@ class RateLimitClass(StrEnum):
     KEY_CREATION = "keys"
     POLL = "poll"
     NONE = "none"
+
+
+class Reversibility(StrEnum):
+    """How far a change can be taken back."""
+
+    REVERSIBLE = "reversible"
+    REVERSIBLE_WITH_EFFECTS = "reversible_with_effects"
+    IRREVERSIBLE = "irreversible"
 
 
 class RoutePrefix(StrEnum):
@@ -126,9 +134,10 @@ class Operation:
         tool: name of its MCP tool; None for the id.
         has_tool: whether it is a tool of the MCP server, as far as its credential allows.
         tool_title: title of its MCP tool; None for the name in words.
-        table: returns the rows of an answer, which a client may have as CSV or NDJSON; None for JSON only.
+        table: returns the rows of an answer, which a client may have as CSV, NDJSON or an Arrow stream; None for JSON only.
         is_aggregate: a read whose answer has no persons, raw events or files, so that
             `Scope.READ_AGGREGATES` suffices.
+        reversibility: of a write, how far each of its changes can be taken back at least.
     """
 
     method: str
@@ -156,6 +165,7 @@ class Operation:
     tool_title: str | None = None
     table: Callable[[Any], AnswerTable] | None = None
     is_aggregate: bool = False
+    reversibility: Reversibility | None = None
 
     @property
     def accepted_scopes(self) -> frozenset[Scope]:
@@ -175,7 +185,7 @@ class Operation:
 
     @property
     def consumes_mutation_limit(self) -> bool:
-        """Whether it counts against the limit of mutations, or that of dry runs, as well as the request limit."""
+        """Whether it counts against the limit of mutations, or that of plans, as well as the request limit."""
         return self.rate_limit in (
             RateLimitClass.MUTATION,
             RateLimitClass.DRY_RUN,
@@ -226,6 +236,7 @@ def operation(
     tool_title: str | None = None,
     table: Callable[[Any], AnswerTable] | None = None,
     is_aggregate: bool = False,
+    reversibility: Reversibility | None = None,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
     """Declares an endpoint from its handler.
 
@@ -245,8 +256,9 @@ def operation(
         tool: name of the MCP tool; None for the handler's name.
         has_tool: whether it is an MCP tool, as far as its credential allows.
         tool_title: title of the MCP tool; None for its name in words.
-        table: returns the rows of an answer, which a client may have as CSV or NDJSON.
+        table: returns the rows of an answer, which a client may have as CSV, NDJSON or an Arrow stream.
         is_aggregate: a read without persons, raw events and files.
+        reversibility: of a write, how far each of its changes can be taken back at least.
 
     Raises:
         TypeError: at import, if the route or the handler's signature breaks the rules above.
@@ -287,6 +299,7 @@ def operation(
             tool_title=tool_title,
             table=table,
             is_aggregate=is_aggregate,
+            reversibility=reversibility,
         )
 
     return declare

@@ -9,6 +9,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from service_core.kernel.history_settings import HistorySettings
 from service_core.kernel.settings_section import (
     HostName,
     InternalToken,
@@ -66,9 +67,7 @@ class IngestSettings(SettingsSection):
 class RateLimitsSettings(SettingsSection):
     """Where rate limits are counted."""
 
-    store: str = Field(
-        "memory://", description="URL of the store that counts request and mutation rate limits."
-    )
+    store: str = Field("memory://", description="URL of the store that counts requests and mutations.")
 
 
 class ExportSettings(SettingsSection):
@@ -82,6 +81,21 @@ class ExportSettings(SettingsSection):
         2_000_000_000,
         ge=1,
         description="Largest file that may be uploaded to be imported. It lies in the file storage until it is imported.",
+    )
+
+
+class LakeSettings(SettingsSection):
+    """Parquet files of all events by day, for programs that read them without this service."""
+
+    storage: str = Field(
+        "",
+        description="URL of the folder or bucket, e.g. `local:///lake` or `s3://bucket/lake`; empty for none. Each workspace has a "
+        "folder in it. Erased persons leave it; when it is emptied here, its files stay where they are.",
+    )
+    interval_minutes: int = Field(
+        60,
+        ge=1,
+        description="How often the days that changed are written; an erasure is written within a minute.",
     )
 
 
@@ -385,6 +399,16 @@ class PluginsSettings(SettingsSection):
         description="Folder of one-file plugins, relative to this file: each `NAME.py` in it is the plugin `NAME`; empty for "
         "none. Whoever can write to it runs code in the service.",
     )
+    allowed: dict[str, str] | None = Field(
+        None,
+        description="Name of a plugin -> hash of its files, as `touchpoint plugins --hashes` prints them. Where it is set, no "
+        "other plugin is loaded beside the built-in ones, and none whose files have changed.",
+    )
+    granted: dict[str, tuple[Literal["credentials", "workspaces"], ...]] = Field(
+        {},
+        description="Name of a plugin -> what its operations may be given beyond the workspace of the caller: `credentials` "
+        "of connections and settings, `workspaces` for stores of all workspaces. The plugin has to declare it, too.",
+    )
 
     @property
     def tables(self) -> dict[str, object]:
@@ -399,10 +423,12 @@ class Settings(SettingsSection):
     ingest: IngestSettings = IngestSettings()
     rate_limits: RateLimitsSettings = RateLimitsSettings()
     exports: ExportSettings = ExportSettings()
+    lake: LakeSettings = LakeSettings()
     geo: GeoSettings = GeoSettings()
     devices: DevicesSettings = DevicesSettings()
     domains: DomainsSettings = DomainsSettings()
     attribution: AttributionSettings = AttributionSettings()
+    history: HistorySettings = HistorySettings()
     http: HttpSettings = HttpSettings()
     signup: SignupSettings = SignupSettings()
     mail: MailSettings = MailSettings()

@@ -104,7 +104,12 @@ async def change_role_unless_last_owner(
 
 
 async def leave_or_remove_unless_last_owner(
-    members: Members, acting_member: Member, account_id: UUID, now: datetime, *, keep_keys: bool = False
+    members: Members,
+    acting_member: Member,
+    account_id: UUID,
+    now: datetime,
+    *,
+    owner_takes_over_keys: bool = False,
 ) -> None:
     """Removes a member. Every member can leave; an owner can remove any member.
 
@@ -113,7 +118,7 @@ async def leave_or_remove_unless_last_owner(
         acting_member: who leaves, or the owner who removes somebody.
         account_id: the member to remove.
         now: current time.
-        keep_keys: the acting owner takes over the keys that the member granted; otherwise they are revoked.
+        owner_takes_over_keys: the acting owner takes over the keys that the member granted; otherwise they are revoked.
 
     Raises:
         Forbidden: ``owner_required``.
@@ -129,7 +134,7 @@ async def leave_or_remove_unless_last_owner(
         acting_member.workspace_id,
         account_id,
         now,
-        keys_pass_to=acting_member.account_id if keep_keys and is_removal else None,
+        keys_pass_to=acting_member.account_id if owner_takes_over_keys and is_removal else None,
     )
     if not removed:
         raise _last_owner_error()

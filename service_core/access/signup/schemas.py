@@ -21,7 +21,7 @@ from service_core.kernel.schemas import BodyModel, ResponseModel
 _HOST: Final = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{1,62}")
 
 
-def strip_scheme_and_require_host(host_or_url: str) -> str:
+def host_of_bare_site_address_or_raise(host_or_url: str) -> str:
     """Returns the host of a site in lower case; raises `ValueError` for anything else than a host or its address."""
     host = host_or_url.lower().removeprefix("https://").removeprefix("http://").rstrip("/").rstrip(".")
     if not _HOST.fullmatch(host):
@@ -46,7 +46,7 @@ class SignupBody(BodyModel):
     name: SingleLineName | None = Field(None, description="Name of that person.")
     company: SingleLineName | None = None
     workspace_name: SingleLineName | None = Field(None, description="Name of the workspace.")
-    domain: Annotated[SingleLineName, AfterValidator(strip_scheme_and_require_host)] | None = Field(
+    domain: Annotated[SingleLineName, AfterValidator(host_of_bare_site_address_or_raise)] | None = Field(
         None, description="The main site."
     )
     timezone: SingleLineName = Field("UTC", description="IANA time zone of the workspace.")

@@ -23,7 +23,7 @@ from service_core.analytics.attribution_reads.ports import (
     JourneyTouch,
 )
 from service_core.analytics.attribution_reads.segment_conditions import read_segment_conditions_by_relation
-from service_core.analytics.freshness import is_range_complete
+from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.measures import (
     NOT_SET,
     Column,
@@ -37,7 +37,6 @@ from service_core.analytics.people.identity_resolution import user_id_of_person
 from service_core.analytics.people.schemas import TouchResponse
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.rounding import to_decimal_amount
-from service_core.ingestion.ports import IngestQueue
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.null_reasons import NULL_FIELD_REASONS, ListsNullReasons, UnavailableMetric
@@ -129,7 +128,7 @@ async def list_journeys(
     caller: Caller,
     journey_reader: JourneyReader,
     models: AttributionModels,
-    queue: IngestQueue,
+    freshness: EventFreshness,
     queries: MetricQueries,
 ) -> JourneyList:
     """Lists the conversions, payments and refunds behind a row of `GET /attribution`, with their touches.
@@ -163,7 +162,7 @@ async def list_journeys(
         attribution=chosen,
         currency=currency,
         range=RangeResponse.from_range(date_range),
-        complete=await is_range_complete(queue, date_range),
+        complete=await freshness.is_range_complete(caller.workspace, date_range),
     )
 
 

@@ -40,17 +40,17 @@ from service_core.analytics.attribution_reads.segment_conditions import (
     read_segment_conditions_by_relation,
 )
 from service_core.analytics.event_rules.event_synonyms import list_event_synonyms
-from service_core.analytics.freshness import is_range_complete
+from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.ports import AggregateReader, QueryScope, TouchPathReader
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.range_query import RangeQuery
 from service_core.analytics.scope import scope_for_caller
-from service_core.ingestion.ports import IngestQueue
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.null_reasons import NULL_FIELD_REASONS, ListsNullReasons, UnavailableMetric
 from service_core.kernel.operations import operation
+from service_core.kernel.row_selection import RowSelection
 from service_core.kernel.schemas import Clamp
 from service_core.kernel.time_ranges import ResolvedRange
 
@@ -61,7 +61,7 @@ _GroupPage = tuple[list[CreditedGroup], bool]
 _CHANNELS: Final = GROUPINGS["channel"]
 
 
-class AttributionQuery(RangeQuery):
+class AttributionQuery(RowSelection, RangeQuery):
     """Parameters of `GET /attribution`; the range is that of the conversions."""
 
     model: str | None = Field(
@@ -147,7 +147,7 @@ async def get_attribution(
     aggregate_reader: AggregateReader,
     path_reader: TouchPathReader,
     models: AttributionModels,
-    queue: IngestQueue,
+    freshness: EventFreshness,
     queries: MetricQueries,
 ) -> AttributionResponse:
     """Credits the conversions and revenue of a range to campaigns and channels.
@@ -198,7 +198,8 @@ async def get_attribution(
         truncated=truncated,
         currency=currency,
         range=RangeResponse.from_range(date_range),
-        complete=_is_final(query, chosen, date_range) and await is_range_complete(queue, date_range),
+        complete=_is_final(query, chosen, date_range)
+        and await freshness.is_range_complete(caller.workspace, date_range),
     )
 
 

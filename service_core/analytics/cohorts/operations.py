@@ -13,13 +13,12 @@ from service_core.analytics.cohorts.cohort_read import CohortRead
 from service_core.analytics.cohorts.models import CohortPeriod
 from service_core.analytics.cohorts.ports import CohortReader
 from service_core.analytics.cohorts.schemas import CohortQuery, Granularity, RetentionQuery
-from service_core.analytics.freshness import is_range_complete
+from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.fx.convert import CurrencyConverter
 from service_core.analytics.ports import EventReader
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.reads.event_name_check import EventNameMeta, check_event_names
 from service_core.analytics.rounding import round_ratio, rounded_amount_per_unit_or_none, to_decimal_amount
-from service_core.ingestion.ports import IngestQueue
 from service_core.kernel.availability import UnavailableReason
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.null_reasons import (
@@ -127,7 +126,7 @@ async def get_retention(
     cohort_reader: CohortReader,
     event_reader: EventReader,
     converter: CurrencyConverter,
-    queue: IngestQueue,
+    freshness: EventFreshness,
     queries: MetricQueries,
 ) -> Retention:
     """Shows how many people of a cohort come back, by the period of their first event or conversion.
@@ -155,7 +154,7 @@ async def get_retention(
         ],
         currency=caller.workspace.currency,
         range=RangeResponse.from_range(date_range),
-        complete=await is_range_complete(queue, date_range),
+        complete=await freshness.is_range_complete(caller.workspace, date_range),
         meta=await check_event_names(event_reader, caller, [query.event_name] if query.event_name else []),
     )
 
@@ -167,7 +166,7 @@ async def get_lifetime_value(
     caller: Caller,
     cohort_reader: CohortReader,
     converter: CurrencyConverter,
-    queue: IngestQueue,
+    freshness: EventFreshness,
     queries: MetricQueries,
 ) -> LifetimeValue:
     """Shows the net revenue of cohorts since acquisition, by the period of the first event or conversion.
@@ -188,7 +187,7 @@ async def get_lifetime_value(
         ],
         currency=caller.workspace.currency,
         range=RangeResponse.from_range(date_range),
-        complete=await is_range_complete(queue, date_range),
+        complete=await freshness.is_range_complete(caller.workspace, date_range),
     )
 
 

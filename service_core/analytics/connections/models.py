@@ -11,6 +11,7 @@ class ProviderKind(StrEnum):
 
     ADS = "ads"
     REVENUE = "revenue"
+    EVENTS = "events"
 
 
 class ConnectionStatus(StrEnum):

@@ -67,12 +67,12 @@ def _build_variant(
         revenue_per_person=_money(None if sample is None else sample.mean, currency),
         revenue_per_person_low=_money(None if means is None else means.low, currency),
         revenue_per_person_high=_money(None if means is None else means.high, currency),
-        conversion_rate_difference=_rate_difference(outcome, other, confidence),
+        conversion_rate_difference=_rate_difference_or_none_without_control(outcome, other, confidence),
         revenue_difference=_revenue_difference(outcome, other, confidence, currency),
     )
 
 
-def _rate_difference(
+def _rate_difference_or_none_without_control(
     outcome: VariantOutcome, control: VariantOutcome | None, confidence: float
 ) -> RateDifference | None:
     if control is None:

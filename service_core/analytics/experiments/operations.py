@@ -24,14 +24,13 @@ from service_core.analytics.experiments.schemas import (
     ExposureQuery,
 )
 from service_core.analytics.experiments.statistics import POWER
-from service_core.analytics.freshness import is_range_complete
+from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.funnels.ports import FunnelReader, FunnelReaderQuery, FunnelStartValuesQuery
 from service_core.analytics.fx.convert import CurrencyConverter
 from service_core.analytics.measures import Predicate, property_column
 from service_core.analytics.people.identity_resolution import user_id_of_person
 from service_core.analytics.ports import QueryScope
 from service_core.analytics.scope import scope_for_caller
-from service_core.ingestion.ports import IngestQueue
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import operation
@@ -43,7 +42,7 @@ _MAX_LISTED_PERSONS: Final = 20
 
 @operation("GET /experiments", tag="experiments", tool="list_experiments")
 async def list_experiments(
-    query: ExposureQuery, *, caller: Caller, funnel_reader: FunnelReader, queue: IngestQueue
+    query: ExposureQuery, *, caller: Caller, funnel_reader: FunnelReader, freshness: EventFreshness
 ) -> ExperimentList:
     """Lists the experiments that persons were exposed to, with their number of persons; at most 100."""
     date_range = query.resolve_range_or_default(caller)
@@ -63,7 +62,7 @@ async def list_experiments(
             if entry.value is not None
         ],
         range=RangeResponse.from_range(date_range),
-        complete=await is_range_complete(queue, date_range),
+        complete=await freshness.is_range_complete(caller.workspace, date_range),
     )
 
 
@@ -74,7 +73,7 @@ async def get_experiment_results(
     caller: Caller,
     experiment_reader: ExperimentReader,
     converter: CurrencyConverter,
-    queue: IngestQueue,
+    freshness: EventFreshness,
 ) -> ExperimentResults:
     """Compares the variants of an experiment: persons, conversions and net revenue, each with a confidence interval.
 
@@ -98,7 +97,7 @@ async def get_experiment_results(
         power=Decimal(str(POWER)),
         currency=caller.workspace.currency,
         range=RangeResponse.from_range(date_range),
-        complete=await is_range_complete(queue, date_range),
+        complete=await freshness.is_range_complete(caller.workspace, date_range),
     )
 
 

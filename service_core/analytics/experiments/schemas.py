@@ -18,6 +18,7 @@ from service_core.kernel.null_reasons import (
     NullReason,
     UnavailableMetric,
 )
+from service_core.kernel.row_selection import RowSelection
 from service_core.kernel.schemas import Clamp, ResponseModel
 from service_core.kernel.time_ranges import ResolvedRange
 
@@ -25,7 +26,7 @@ Conclusion = Literal["better", "worse", "no_difference_shown"]
 _OF_KNOWN_MONEY = NullReason(UnavailableReason.MISSING_FX_RATE, computed_from=("revenue",))
 
 
-class ExposureQuery(RangeQuery):
+class ExposureQuery(RowSelection, RangeQuery):
     """Parameters that say which events expose persons to an experiment; the default range is the last 30 days."""
 
     required_params: ClassVar[tuple[str, ...]] = ()

@@ -13,6 +13,7 @@ from service_core.analytics.query.catalog import MetricUnit
 from service_core.analytics.query.schemas import Compare, FilterBody, MetricsRequestBase, RefundBasis
 from service_core.analytics.query.unmeasured_platforms import UnavailablePlatformMetric
 from service_core.analytics.reads.query.schemas import QueryRequest
+from service_core.kernel.as_of_request import AsOfRequest
 from service_core.kernel.date_range import DateRange, RangeResponse
 from service_core.kernel.null_reasons import KNOWN_NULL, LISTED_BY_OPERATION, UnavailableMetric
 from service_core.kernel.schemas import BodyModel, Clamp, ResponseModel
@@ -20,7 +21,7 @@ from service_core.kernel.schemas import BodyModel, Clamp, ResponseModel
 MAX_DIMENSIONS: Final = 50
 
 
-class ExplainChangeRequest(BodyModel):
+class ExplainChangeRequest(AsOfRequest, BodyModel):
     """Body of `POST /explain-change`."""
 
     metric: str = Field(description="Id of the catalog.")

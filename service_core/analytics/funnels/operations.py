@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 
 from service_core.access.models import Caller
 from service_core.analytics.event_rules.event_synonyms import list_event_synonyms
-from service_core.analytics.freshness import QueueStateReader, is_range_complete
+from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.funnels.parse_steps import (
     expand_synonyms,
     parse_2_to_5_funnel_steps,
@@ -157,7 +157,7 @@ async def get_funnel(
     caller: Caller,
     funnel_reader: FunnelReader,
     event_reader: EventReader,
-    queue: QueueStateReader,
+    freshness: EventFreshness,
     queries: MetricQueries,
 ) -> FunnelResponse:
     """Counts how many people, or sessions, get from step to step, and how long they take.
@@ -181,7 +181,7 @@ async def get_funnel(
         unit=query.unit,
         timezone=date_range.zone.key,
         range=RangeResponse.from_range(date_range),
-        complete=await is_range_complete(queue, date_range),
+        complete=await freshness.is_range_complete(caller.workspace, date_range),
         meta=meta,
         breakdown=query.breakdown,
         groups=await _read_non_empty_groups(query, plan, breakdown, funnel_reader) if breakdown else [],

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from service_core.access.models import Caller
-from service_core.analytics.freshness import QueueStateReader, is_range_complete
+from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.funnels.operations import (
     FunnelDefinitionQuery,
     FunnelUnit,
@@ -18,10 +18,11 @@ from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import operation
+from service_core.kernel.row_selection import RowSelection
 from service_core.kernel.schemas import Clamp, ResponseModel
 
 
-class FunnelPersonsQuery(FunnelDefinitionQuery):
+class FunnelPersonsQuery(RowSelection, FunnelDefinitionQuery):
     """Parameters of `GET /funnel/persons`: those of the funnel, the step and the page."""
 
     required_params: ClassVar = ("steps", "step")
@@ -65,7 +66,7 @@ async def list_funnel_persons(
     *,
     caller: Caller,
     funnel_reader: FunnelReader,
-    queue: QueueStateReader,
+    freshness: EventFreshness,
     queries: MetricQueries,
 ) -> FunnelPersonList:
     """Lists who reached a step of a funnel, or who dropped out before it.
@@ -88,7 +89,7 @@ async def list_funnel_persons(
         outcome=query.outcome,
         unit=query.unit,
         range=RangeResponse.from_range(date_range),
-        complete=await is_range_complete(queue, date_range),
+        complete=await freshness.is_range_complete(caller.workspace, date_range),
     )
 
 

@@ -1,10 +1,11 @@
 """Repeats reads with exchange rates if they find money in other currencies. Workspaces without it pay no cost."""
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -28,9 +29,12 @@ from service_core.analytics.ports import (
     TouchPathQuery,
     TouchPathReader,
 )
+from service_core.kernel.exchange_rates import ExchangeRates
 from service_core.kernel.time_ranges import ResolvedRange, TimeRange
 
 T = TypeVar("T")
+_LookupKey: TypeAlias = tuple[str, frozenset[str], TimeRange, str]
+"""Target currency, other currencies, span and time zone of a lookup of rates."""
 
 REFUND_LOOK_BACK: Final = timedelta(days=400)
 """Maximum time from a charge to its refund. The refund uses the rate of its charge."""
@@ -53,6 +57,7 @@ class CurrencyConverter:
     rate_lookup: RateLookup
     look_back: timedelta = timedelta()
     _seen_currencies: "OrderedDict[UUID, frozenset[str]]" = field(default_factory=OrderedDict)
+    _scheduled_lookups: "dict[_LookupKey, asyncio.Task[ExchangeRates]]" = field(default_factory=dict)
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
         """Returns measures with converted money. Measures of money must count rows without a rate (`MISSING_FX_RATE`)."""
@@ -131,11 +136,20 @@ class CurrencyConverter:
         if not currencies - {scope.currency}:
             return scope
         span = TimeRange(scope.span.start, scope.span.end + look_ahead)
-        days = ResolvedRange(span, ZoneInfo(scope.zone), span.start)
-        rates = await self.rate_lookup.stored_rates_or_empty_without_source(
-            scope.currency, currencies, days, look_back=self.look_back
+        key = (scope.currency, currencies, span, scope.zone)
+        lookup = self._scheduled_lookups.get(key)
+        if lookup is None or lookup.done():
+            lookup = self._scheduled_lookups[key] = asyncio.create_task(self._look_up_rates(key))
+        return replace(scope, rates=await asyncio.shield(lookup))
+
+    async def _look_up_rates(self, key: _LookupKey) -> ExchangeRates:
+        """Returns rates for all reads of this moment: stores evaluate reads with the same rates together."""
+        del self._scheduled_lookups[key]  # it begins, so it may miss rates that are stored from now on
+        target_currency, currencies, span, zone = key
+        days = ResolvedRange(span, ZoneInfo(zone), span.start)
+        return await self.rate_lookup.stored_rates_or_empty_without_source(
+            target_currency, currencies, days, look_back=self.look_back
         )
-        return replace(scope, rates=rates)
 
     async def _query_unconverted_currencies(self, unconverted_query: AggregateQuery) -> frozenset[str]:
         """Returns the currencies of the rows that a query counts."""

@@ -2,7 +2,7 @@
 
 from service_core.access.models import Caller
 from service_core.analytics.event_rules.event_synonyms import list_event_synonyms
-from service_core.analytics.freshness import QueueStateReader, is_range_complete
+from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.paths.ports import (
     PathReader,
     PathSession,
@@ -35,7 +35,7 @@ async def get_paths(
     *,
     caller: Caller,
     path_reader: PathReader,
-    queue: QueueStateReader,
+    freshness: EventFreshness,
     queries: MetricQueries,
 ) -> PathsResponse:
     """Shows what sessions do after, or before, a chosen page or event.
@@ -53,7 +53,7 @@ async def get_paths(
         sessions=result.sessions,
         steps=[_build_step(number, step, result) for number, step in enumerate(result.steps, 1)],
         range=RangeResponse.from_range(date_range),
-        complete=await is_range_complete(queue, date_range),
+        complete=await freshness.is_range_complete(caller.workspace, date_range),
     )
 
 
@@ -63,7 +63,7 @@ async def list_path_sessions(
     *,
     caller: Caller,
     path_reader: PathReader,
-    queue: QueueStateReader,
+    freshness: EventFreshness,
     queries: MetricQueries,
 ) -> PathSessionList:
     """Lists the sessions behind a number of `GET /paths`, which it takes the parameters of."""
@@ -80,7 +80,7 @@ async def list_path_sessions(
         limit=query.limit,
         offset=query.offset,
         range=RangeResponse.from_range(date_range),
-        complete=await is_range_complete(queue, date_range),
+        complete=await freshness.is_range_complete(caller.workspace, date_range),
     )
 
 

@@ -14,6 +14,7 @@ from service_core.analytics.range_query import RangeQuery, resolve_last_30_days
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.null_reasons import KNOWN_NULL
+from service_core.kernel.row_selection import RowSelection
 from service_core.kernel.schemas import Clamp, ResponseModel
 from service_core.kernel.time_ranges import ResolvedRange
 
@@ -60,7 +61,7 @@ class PathsRequest(RangeQuery):
         return resolve_last_30_days(caller)
 
 
-class PathSessionsRequest(PathsRequest):
+class PathSessionsRequest(RowSelection, PathsRequest):
     """Parameters of `GET /paths/sessions`: those of the paths, the number that is opened, and the page."""
 
     step: Annotated[int, Clamp(0, MAX_STEPS)] = Field(

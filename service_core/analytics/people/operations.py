@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, Field, model_validator
@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, model_validator
 from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionModels, AttributionSettings
 from service_core.analytics.attribution.resolve_model import credit_rule_or_last_touch_with_model_id
-from service_core.analytics.freshness import is_range_complete
+from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.fx.convert import CurrencyConverter
 from service_core.analytics.measures import Condition
 from service_core.analytics.people.activity import (
@@ -45,7 +45,6 @@ from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.range_query import RangeQuery
 from service_core.analytics.scope import scope_for_caller
 from service_core.ingestion.event_time import EARLIEST_EVENT_TIME
-from service_core.ingestion.ports import IngestQueue
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.errors import BadRequest, NotFound
 from service_core.kernel.null_reasons import NULL_FIELD_REASONS, ListsNullReasons, UnavailableMetric
@@ -63,7 +62,6 @@ _DEFAULT_LIMIT: Final = 50
 class UsersQuery(RowSelection, RangeQuery):
     """Parameters of `GET /users`."""
 
-    row_list: ClassVar[str] = "users"
     limit: Annotated[int, Clamp(1, 1000)] = _DEFAULT_LIMIT
     offset: Annotated[int, Clamp(0, MAX_PAGE_END)] = 0
     search: str | None = Field(
@@ -167,7 +165,7 @@ async def list_users(
     caller: Caller,
     people: PersonReader,
     converter: CurrencyConverter,
-    queue: IngestQueue,
+    freshness: EventFreshness,
     queries: MetricQueries,
 ) -> UserList:
     """Lists persons with an event in the range, one row each.
@@ -192,7 +190,7 @@ async def list_users(
         offset=query.offset,
         currency=currency,
         range=RangeResponse.from_range(date_range),
-        complete=await is_range_complete(queue, date_range),
+        complete=await freshness.is_range_complete(caller.workspace, date_range),
     )
 
 
@@ -206,7 +204,7 @@ async def get_user(
     activity_reader: PersonActivityReader,
     converter: CurrencyConverter,
     models: AttributionModels,
-    queue: IngestQueue,
+    freshness: EventFreshness,
     postbacks: PostbackReader,
 ) -> UserResponse:
     """Returns one person: traits, sessions, and conversions with their touches.
@@ -245,7 +243,7 @@ async def get_user(
         ],
         window_days=query.window_days,
         currency=scope.currency,
-        complete=is_whole and await is_range_complete(queue, date_range),
+        complete=is_whole and await freshness.is_range_complete(caller.workspace, date_range),
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 from service_core.analytics.event_rules.custom_properties import is_custom_property
 from service_core.analytics.measures import (
     NOT_SET,
+    Aggregation,
     Column,
     DailyMean,
     Difference,
@@ -147,6 +148,11 @@ class Metric:
         """Whether it takes an attribution model."""
         return self.id.startswith("attributed_")
 
+    @property
+    def is_whole_number(self) -> bool:
+        """Whether each value is a whole number: a count of rows or values, and no share of one."""
+        return self.unit is MetricUnit.COUNT and _counts_whole(self.measure)
+
     def accepts(self, dimension_id: str) -> bool:
         """Returns whether it can be split and filtered by a dimension; by a property, if it is counted from events."""
         if not is_property_dimension(dimension_id):
@@ -196,6 +202,18 @@ class Catalog:
                     f"Dimension {dimension.id!r}", messages_for_unknown_columns_with_hint(relation, column)
                 )
         return cls(by_id, DimensionsById(dims))
+
+
+_SHARED_COUNTS: Final = frozenset({"credit", "order_credit", "conversions"})
+"""Columns whose sums are in millionths."""
+
+
+def _counts_whole(measure: Measure) -> bool:
+    if isinstance(measure, Difference):
+        return _counts_whole(measure.minuend) and _counts_whole(measure.subtrahend)
+    if not isinstance(measure, Aggregation):
+        return False
+    return measure.distinct or measure.column is None or measure.column.name not in _SHARED_COUNTS
 
 
 def _list_relations(measure: Measure) -> frozenset[Relation]:

@@ -6,6 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
+from service_core.analytics.freshness import may_have_gap_in
 from service_core.analytics.measures import Aggregation, Operand, Relation
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.compute import aggregation_of, list_base_measures
@@ -60,12 +61,14 @@ class SourceSnapshot:
         metric_ids: Sequence[str],
         fixed_dimensions: Mapping[str, Operand] = NO_FIXED_DIMENSIONS,
     ) -> bool:
-        """Whether no source of the metrics has failed, and each is complete over the range, up to now."""
+        """Whether no source of the metrics has failed, and each is complete over the range, up to now, without a gap."""
         states = self._states_of_metric_relations(metric_ids, fixed_dimensions)
         if any(
             state.unavailable_reasons.get(relation) is UnavailableReason.SOURCE_ERROR
             for relation, state in states.items()
         ):
+            return False
+        if any(may_have_gap_in(state.gap_hours, date_range.span) for state in states.values()):
             return False
         return min(date_range.span.end, self.now) <= self._earliest_completeness_or_now(states)
 

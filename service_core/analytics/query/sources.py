@@ -4,14 +4,14 @@ The event store is one source. Ad spend, subscriptions, costs and postbacks are 
 its own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Protocol
 
 from service_core.access.models import Workspace
 from service_core.analytics.attribution.models import AttributionModels
-from service_core.analytics.freshness import QueueStateReader, get_events_complete_through
+from service_core.analytics.freshness import CachedGapHours, QueueStateReader, get_events_complete_through
 from service_core.analytics.measures import Operand, Relation
 from service_core.analytics.ports import (
     AggregateQuery,
@@ -34,6 +34,7 @@ class SourceState:
         multi_valued_dimensions: dimensions with more than one value; see `Aggregation.non_additive_dimension`.
         per_value: state of the rows with one value of a dimension, where it differs.
         lagging: relations whose data is complete up to an earlier time.
+        gap_hours: starts of hours of which some rows are missing or wrong, in order; None if they cannot be read.
     """
 
     watermark: datetime
@@ -41,6 +42,7 @@ class SourceState:
     multi_valued_dimensions: frozenset[str] = frozenset()
     per_value: Mapping[tuple[str, Operand], "SourceState"] = field(default_factory=dict)
     lagging: Mapping[Relation, datetime] = field(default_factory=dict)
+    gap_hours: Sequence[datetime] | None = ()
 
     def complete_through(self, relation: Relation) -> datetime:
         """Returns the time up to which the data of a relation is complete."""
@@ -114,6 +116,7 @@ class EventSource:
     queue_state: QueueStateReader
     models: AttributionModels
     provider_freshness: DataFreshness | None = None
+    gaps: CachedGapHours | None = None
 
     @property
     def relations(self) -> frozenset[Relation]:
@@ -131,9 +134,9 @@ class EventSource:
     async def read_state(self, workspace: Workspace, now: datetime) -> SourceState:
         """Returns the state: always measured, complete as far as the queue is processed."""
         through = await get_events_complete_through(self.queue_state, now)
+        gaps = () if self.gaps is None else await self.gaps.list_gap_hours_or_none_if_unreadable(workspace.id)
         if self.provider_freshness is None:
-            return SourceState(through)
+            return SourceState(through, gap_hours=gaps)
         money = await self.provider_freshness.complete_through(workspace, now)
-        return SourceState(
-            through, lagging=dict.fromkeys(_PAYMENT_RELATIONS, money) if money < through else {}
-        )
+        lagging = dict.fromkeys(_PAYMENT_RELATIONS, money) if money < through else {}
+        return SourceState(through, lagging=lagging, gap_hours=gaps)

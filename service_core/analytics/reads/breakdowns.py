@@ -16,6 +16,7 @@ from service_core.analytics.reads.countries import COUNTRIES
 from service_core.analytics.rounding import round_decimal
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.operations import operation
+from service_core.kernel.row_selection import RowSelection
 from service_core.kernel.schemas import Clamp, ResponseModel
 from service_core.kernel.time_ranges import ResolvedRange
 
@@ -39,7 +40,7 @@ DeviceGrouping = Annotated[
 ]
 
 
-class BreakdownQuery(RangeQuery):
+class BreakdownQuery(RowSelection, RangeQuery):
     """Parameters that all groupings share."""
 
     type: str

@@ -29,6 +29,7 @@ from service_core.kernel.paging import (
     decode_offset_cursor,
     encode_offset_cursor,
 )
+from service_core.kernel.row_selection import RowSelection
 from service_core.kernel.schemas import Clamp, ResponseModel
 from service_core.kernel.time_ranges import ResolvedRange
 
@@ -46,7 +47,7 @@ _CUSTOMERS: Final = "customers"
 """The metric that counts products of orders. Orders count at their largest item alone, so other products would be missing."""
 
 
-class DimensionValuesQuery(RangeQuery):
+class DimensionValuesQuery(RowSelection, RangeQuery):
     """Parameters of `GET /dimension-values`; the default range is the last 90 days."""
 
     required_params: ClassVar = ("dimension",)

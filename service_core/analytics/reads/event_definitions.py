@@ -12,16 +12,16 @@ from service_core.access.models import Caller
 from service_core.analytics.connections.models import ConnectionStatus
 from service_core.analytics.connections.ports import Connections
 from service_core.analytics.connections.providers import InstalledProviders
-from service_core.analytics.freshness import is_range_complete
+from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.measures import Predicate
 from service_core.analytics.ports import CustomPropertySummary, EventReader
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.range_query import RangeQuery, resolve_last_30_days
 from service_core.analytics.reads.sample_masking import mask_personal_data
 from service_core.analytics.scope import scope_for_caller
-from service_core.ingestion.ports import IngestQueue
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.operations import operation
+from service_core.kernel.row_selection import RowSelection
 from service_core.kernel.schemas import Clamp, ResponseModel
 from service_core.kernel.time_ranges import ResolvedRange
 
@@ -54,7 +54,7 @@ class EventNamesResponse(ResponseModel):
     complete: bool
 
 
-class PropertiesQuery(RangeQuery):
+class PropertiesQuery(RowSelection, RangeQuery):
     """Parameters of `GET /events/properties`; the default range is the last 30 days."""
 
     required_params: ClassVar = ()
@@ -94,10 +94,11 @@ class PropertiesResponse(ResponseModel):
 
 @operation("GET /event-names", tag="events", tool="list_event_names", is_aggregate=True)
 async def get_event_names(
+    query: RowSelection,  # noqa: ARG001 - the rows are selected from the answer
     *,
     caller: Caller,
     event_reader: EventReader,
-    queue: IngestQueue,
+    freshness: EventFreshness,
     connections: Connections,
     providers: InstalledProviders,
 ) -> EventNamesResponse:
@@ -123,7 +124,7 @@ async def get_event_names(
             for connection in platforms
             if (sent := providers.event_names(connection.provider))
         ],
-        complete=await is_range_complete(queue, date_range),
+        complete=await freshness.is_range_complete(caller.workspace, date_range),
     )
 
 
@@ -133,7 +134,7 @@ async def get_event_properties(
     *,
     caller: Caller,
     event_reader: EventReader,
-    queue: IngestQueue,
+    freshness: EventFreshness,
     queries: MetricQueries,
 ) -> PropertiesResponse:
     """Lists custom `event_data` keys by event name: frequency, distinct values, a sample and the type."""
@@ -157,7 +158,7 @@ async def get_event_properties(
             for name, keys in by_name
         ],
         range=RangeResponse.from_range(date_range),
-        complete=await is_range_complete(queue, date_range),
+        complete=await freshness.is_range_complete(caller.workspace, date_range),
     )
 
 

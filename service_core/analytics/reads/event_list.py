@@ -3,13 +3,13 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 from pydantic import Field
 
 from service_core.access.models import Caller
-from service_core.analytics.freshness import is_range_complete
+from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.measures import FilterOperator, Predicate, property_column
 from service_core.analytics.ports import EventPageQuery, EventPageResult, EventReader
 from service_core.analytics.query.metric_queries import MetricQueries
@@ -25,7 +25,6 @@ from service_core.analytics.reads.event_row import (
     build_event_row_in_major_units,
 )
 from service_core.analytics.scope import scope_for_caller
-from service_core.ingestion.ports import IngestQueue
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import operation
@@ -43,7 +42,6 @@ _FIELD: Final = "property_filters"
 class EventsQuery(RowSelection, RangeQuery):
     """Parameters of `GET /events`."""
 
-    row_list: ClassVar[str] = "events"
     limit: Annotated[int, Clamp(1, 1000)] = 100
     offset: Annotated[int, Clamp(0, 1_000_000_000)] = 0
     event_name: str | None = Field(default=None, description="Exact; a comma list means any of them.")
@@ -118,7 +116,7 @@ async def get_events(
     *,
     caller: Caller,
     event_reader: EventReader,
-    queue: IngestQueue,
+    freshness: EventFreshness,
     queries: MetricQueries,
 ) -> EventListResponse:
     """Returns event rows, newest first.
@@ -138,7 +136,7 @@ async def get_events(
         limit=query.limit,
         offset=query.offset,
         range=RangeResponse.from_range(date_range),
-        complete=await is_range_complete(queue, date_range),
+        complete=await freshness.is_range_complete(caller.workspace, date_range),
     )
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from service_core.access.models import Caller
 from service_core.analytics.event_rules.visits import IS_VISIT_EVENT
-from service_core.analytics.freshness import is_range_complete
+from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.measures import (
     Column,
     Condition,
@@ -23,16 +23,17 @@ from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.range_query import RangeQuery
 from service_core.analytics.reads.breakdowns import compute_percentage
 from service_core.analytics.scope import scope_for_caller
-from service_core.ingestion.ports import IngestQueue, LinkLookup
+from service_core.ingestion.ports import LinkLookup
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.operations import operation
+from service_core.kernel.row_selection import RowSelection
 from service_core.kernel.schemas import Clamp, ResponseModel
 from service_core.kernel.time_ranges import ResolvedRange
 
 _TAGGED_VISITORS = count_distinct("visitor_id", Relation.EVENTS, IS_VISIT_EVENT)
 
 
-class LinkTagsQuery(RangeQuery):
+class LinkTagsQuery(RowSelection, RangeQuery):
     """Parameters of `GET /tags`."""
 
     limit: Annotated[int, Clamp(1, 100)] = Field(20, description="Rows; percentages cover all of them.")
@@ -65,7 +66,7 @@ async def get_tags(
     *,
     caller: Caller,
     aggregate_reader: AggregateReader,
-    queue: IngestQueue,
+    freshness: EventFreshness,
     links: LinkLookup,
     queries: MetricQueries,
 ) -> LinkTagsResponse:
@@ -92,7 +93,7 @@ async def get_tags(
         ],
         total=total,
         range=RangeResponse.from_range(date_range),
-        complete=await is_range_complete(queue, date_range),
+        complete=await freshness.is_range_complete(caller.workspace, date_range),
     )
 
 

@@ -21,6 +21,7 @@ from service_core.analytics.query.unmeasured_platforms import (
     list_metrics_without_platforms,
 )
 from service_core.analytics.rounding import round_decimal
+from service_core.kernel.as_of_request import AsOfRequest
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.availability import Measured, Measurement, Unavailable, UnavailableReason
 from service_core.kernel.comparison import ComparisonMode, comparison_range_cut_at_elapsed_time
@@ -36,7 +37,7 @@ _DECIMALS: Final = 6
 _POINTS: Final = 100
 
 
-class MetricsRequest(MetricsRequestBase):
+class MetricsRequest(AsOfRequest, MetricsRequestBase):
     """Body of `POST /metrics`; exactly one form of the range is required."""
 
     start_date: str | None = None

@@ -11,6 +11,7 @@ from service_core.analytics.postbacks.ports import SENT, PostbackReader, RulePos
 from service_core.analytics.range_query import RangeQuery, resolve_last_30_days
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.operations import operation
+from service_core.kernel.row_selection import RowSelection
 from service_core.kernel.schemas import ResponseModel
 from service_core.kernel.time_ranges import ResolvedRange
 
@@ -18,7 +19,7 @@ FAILED = "failed"
 SKIPPED = "skipped"
 
 
-class RuleDeliveriesQuery(RangeQuery):
+class RuleDeliveriesQuery(RowSelection, RangeQuery):
     """Parameters of `GET /rules/deliveries`; the default range is the last 30 days."""
 
     required_params: ClassVar = ()

@@ -1,7 +1,7 @@
 """Requests and answers of receipts."""
 
 from datetime import date, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field
 
@@ -9,13 +9,15 @@ from service_core.analytics.attribution.models import AttributionSettings
 from service_core.analytics.query.catalog import MetricUnit
 from service_core.analytics.query.schemas import RefundBasis
 from service_core.analytics.reads.query.schemas import QueryRequest
+from service_core.kernel.as_of_request import AsOfRequest
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.null_reasons import KNOWN_NULL, LISTED_BY_OPERATION, UnavailableMetric
-from service_core.kernel.schemas import BodyModel, Clamp, QueryModel, ResponseModel
+from service_core.kernel.row_selection import RowSelection
+from service_core.kernel.schemas import BodyModel, Clamp, ResponseModel
 
 
-class ReceiptRequest(BodyModel):
-    """Body of `POST /receipts`."""
+class ReceiptRequest(AsOfRequest, BodyModel):
+    """Body of `POST /receipts`; `as_of` may stand in `plan`, too."""
 
     plan: QueryRequest = Field(description="A query as in `POST /query`; comparison and pages do not apply.")
     metric: str = Field(description="One of its metrics.")
@@ -24,6 +26,15 @@ class ReceiptRequest(BodyModel):
         description="The cell: a value for dimensions of the plan, and `bucket` as the row has it. Empty for the total.",
     )
 
+    @property
+    def requested_as_of(self) -> datetime | None:
+        """The instant that the request or its plan names."""
+        return self.as_of or self.plan.as_of
+
+    def without_as_of(self) -> Self:
+        """Returns the request as it was sent at the instant."""
+        return self.model_copy(update={"as_of": None, "plan": self.plan.without_as_of()})
+
 
 class ReceiptPath(BaseModel):
     """Path of a receipt."""
@@ -31,7 +42,7 @@ class ReceiptPath(BaseModel):
     receiptId: str  # noqa: N815 - as in the path
 
 
-class ReceiptRecordsQuery(QueryModel):
+class ReceiptRecordsQuery(AsOfRequest, RowSelection):
     """Parameters of `GET /receipts/{receiptId}/records`."""
 
     limit: Annotated[int, Clamp(1, 1000)] = 100

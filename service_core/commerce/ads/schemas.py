@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -11,6 +11,7 @@ from service_core.access.models import Caller
 from service_core.analytics.connections.models import ConnectionStatus
 from service_core.commerce.ads.models import AdLevel
 from service_core.commerce.ads.ports import AdPlatforms
+from service_core.kernel.as_of_request import AsOfRequest
 from service_core.kernel.availability import UnavailableReason
 from service_core.kernel.date_range import DATES_REQUIRED_MESSAGE
 from service_core.kernel.errors import BadRequest
@@ -33,10 +34,9 @@ MAX_RANGE_DAYS: Final = 366
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-class AdsQuery(RowSelection):
+class AdsQuery(AsOfRequest, RowSelection):
     """Parameters of `GET /ads`: one of the two pairs of dates is required."""
 
-    row_list: ClassVar[str] = "ads"
     start_date: str | None = Field(default=None, description="Start, inclusive; goes with `end_date`.")
     end_date: str | None = Field(default=None, description="End, inclusive.")
     date_from: str | None = Field(

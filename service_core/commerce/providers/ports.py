@@ -50,6 +50,31 @@ class RevenueProvider(Protocol):
         """
 
 
+@runtime_checkable
+class WebhookSource(Protocol):
+    """A product whose webhooks become events, and never money, such as a form or an e-mail tool. It does no I/O."""
+
+    @property
+    def id(self) -> str:
+        """Id of the source, of its connections, its webhook and its events."""
+
+    @property
+    def info(self) -> RevenueProviderInfo:
+        """Returns the names of its events, and how it is connected."""
+
+    def verify_signature(self, delivery: WebhookDelivery, secrets: Mapping[str, str]) -> bool:
+        """As `RevenueProvider.verify_signature`."""
+
+    def map_message(
+        self, message: Mapping[str, Any], delivery: WebhookDelivery, account_id: str
+    ) -> MappedMessage:
+        """As `RevenueProvider.map_message`. Amounts in the properties are kept as ``sent_revenue`` and the like.
+
+        Raises:
+            ValueError: it is not what the product documents; the text says what is missing.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class PollRequest:
     """A request for everything that happened since a time.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -19,6 +19,7 @@ from service_core.commerce.subscriptions.models import SubscriptionState, Subscr
 from service_core.commerce.subscriptions.ports import SubscriptionPage, SubscriptionStore
 from service_core.commerce.subscriptions.schemas import SubscriptionRow, SubscriptionsResponse
 from service_core.commerce.subscriptions.summary import SUMMARY_METRICS, SubscriptionSummaryQuery
+from service_core.kernel.as_of_request import AsOfRequest
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.date_range import DateRange, RangeResponse, parse_inclusive_start_end_dates
 from service_core.kernel.money import to_major
@@ -39,10 +40,9 @@ _PERSON_ID_FIELDS: Final = ("user_id", "visitor_id")
 _UNKNOWN_ORIGIN: Final = PersonFirstTouch(None, None)
 
 
-class SubscriptionsQuery(RowSelection):
+class SubscriptionsQuery(AsOfRequest, RowSelection):
     """Parameters of `GET /subscriptions`; without a range, the last 30 days."""
 
-    row_list: ClassVar[str] = "subscriptions"
     start_date: str | None = Field(default=None, description="Start, inclusive; goes with `end_date`.")
     end_date: str | None = Field(default=None, description="End, inclusive.")
     provider: str | None = Field(default=None, description="Subscriptions of one provider.")

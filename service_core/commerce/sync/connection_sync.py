@@ -16,6 +16,7 @@ from service_core.commerce.credentials.ports import CipherUnavailable, Connectio
 from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
 from service_core.commerce.sync.ports import SyncLeases
 from service_core.kernel.clock import Clock
+from service_core.kernel.plugin_faults import plugin_of_fault
 
 SYNC_INTERVAL: Final = timedelta(hours=1)
 """How often a connection is synced."""
@@ -29,6 +30,7 @@ LEASE_DURATION: Final = timedelta(minutes=15)
 _FIRST_BACKOFF: Final = timedelta(minutes=1)
 _MAX_BACKOFF: Final = timedelta(hours=1)
 _MAX_REASON_LENGTH: Final = 500
+_UNREADABLE_ANSWER: Final = "Its answer could not be read."
 _SYNCED_STATUSES: Final = frozenset(
     {ConnectionStatus.CONNECTED, ConnectionStatus.PENDING, ConnectionStatus.ERROR}
 )
@@ -276,7 +278,9 @@ class ConnectionSync(ABC):
         # Its text may repeat what was sent, so only its type and place are logged.
         frames = "".join(format_tb(error.__traceback__))
         _log.error("the plugin of %s failed: %s\n%s", connection.provider, type(error).__name__, frames)
-        return await self._save_unreachable_and_back_off(connection, "Its answer could not be read.", None)
+        plugin = plugin_of_fault(error)
+        reason = f"Plugin {plugin} failed with {type(error).__name__}." if plugin else _UNREADABLE_ANSWER
+        return await self._save_unreachable_and_back_off(connection, reason, None)
 
     async def _save_unreachable_and_back_off(
         self, connection: Connection, reason: str, retry_after: float | None

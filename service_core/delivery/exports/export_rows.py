@@ -12,6 +12,7 @@ from typing import Any, Final, Union, get_args, get_origin
 from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.attribution_reads.operations import AttributionQuery, get_attribution
+from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.fx.convert import CurrencyConverter
 from service_core.analytics.measures import Predicate
 from service_core.analytics.people.ports import PeoplePageQuery, Person
@@ -131,7 +132,7 @@ class ExportRows:
             aggregate_reader=self.aggregates,
             path_reader=self.paths,
             models=self.models,
-            queue=self.queue,
+            freshness=EventFreshness(self.queue),  # no column says whether a range is complete
             queries=MetricQueries(
                 self.catalog, sources=()
             ),  # for segments, which no export of attribution has

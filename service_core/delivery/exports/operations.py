@@ -40,6 +40,7 @@ from service_core.kernel.file_response import CSV_MEDIA_TYPE, NDJSON_MEDIA_TYPE,
 from service_core.kernel.ids import new_id
 from service_core.kernel.null_reasons import KNOWN_NULL
 from service_core.kernel.operations import HandlerResponse, RateLimitClass, RoutePrefix, operation
+from service_core.kernel.row_selection import RowSelection
 from service_core.kernel.schemas import BodyModel, Clamp, QueryModel, ResponseModel
 from service_core.kernel.settings import Settings
 
@@ -114,7 +115,7 @@ class ExportList(ResponseModel):
     exports: list[ExportJob]
 
 
-class ListQuery(QueryModel):
+class ListQuery(RowSelection):
     """Parameters of `GET /exports`."""
 
     limit: Annotated[int, Clamp(1, 100)] = 20

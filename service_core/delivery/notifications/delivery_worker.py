@@ -15,9 +15,9 @@ from service_core.kernel.clock import Clock
 from service_core.workspace.notifications.models import (
     Channel,
     Notification,
-    mark_attempt_failed,
     mark_sent,
     mark_skipped,
+    retry_later_or_fail_after_last_attempt,
 )
 from service_core.workspace.notifications.ports import NotificationOutbox
 
@@ -65,12 +65,14 @@ class NotificationWorker:
         workspaces: the workspaces of the notifications.
         senders: source type and channel -> what sends it.
         clock: returns the current time.
+        runs_plugin_tasks: whether it takes the notifications that run tasks of plugins, or all others.
     """
 
     outbox: NotificationOutbox
     workspaces: WorkspaceCache
     senders: Mapping[tuple[str, Channel], Send]
     clock: Clock
+    runs_plugin_tasks: bool = False
 
     async def send_due_notifications(self) -> int:
         """Sends due notifications, each independent of the others; returns how many were sent.
@@ -84,7 +86,9 @@ class NotificationWorker:
             async with slots:
                 return await self._claim_and_send(notification, holder)
 
-        due = await self.outbox.list_due_notifications(self.clock(), MAX_NOTIFICATIONS)
+        due = await self.outbox.list_due_notifications(
+            self.clock(), MAX_NOTIFICATIONS, of_plugin_tasks=self.runs_plugin_tasks
+        )
         return sum(await gather_or_cancel(*(send_when_free(notification) for notification in due)))
 
     async def _claim_and_send(self, notification: Notification, holder: UUID) -> bool:
@@ -111,8 +115,10 @@ class NotificationWorker:
         except NotificationObsolete as reason:
             return mark_skipped(notification, str(reason), self.clock())
         except NotificationRefused as fault:
-            return mark_attempt_failed(notification, str(fault), self.clock(), fault.http_status)
+            return retry_later_or_fail_after_last_attempt(
+                notification, str(fault), self.clock(), fault.http_status
+            )
         except Exception as fault:  # noqa: BLE001 - one failed notification must not end the others
             _log.exception("notification %s was not sent", notification.id)
-            return mark_attempt_failed(notification, type(fault).__name__, self.clock())
+            return retry_later_or_fail_after_last_attempt(notification, type(fault).__name__, self.clock())
         return mark_sent(notification, self.clock(), status)

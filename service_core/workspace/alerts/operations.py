@@ -10,7 +10,8 @@ from service_core.changes.ports import Transaction
 from service_core.changes.record_plans import get_or_404
 from service_core.changes.resource import State
 from service_core.kernel.errors import Conflict
-from service_core.kernel.operations import HandlerResponse, RateLimitClass, Scope, operation
+from service_core.kernel.operations import HandlerResponse, RateLimitClass, Reversibility, Scope, operation
+from service_core.kernel.row_selection import RowSelection
 from service_core.workspace.alerts.models import Alert, webhook_secret
 from service_core.workspace.alerts.schemas import AlertPath, RotateSecretBody
 from service_core.workspace.email_reports.schemas import (
@@ -27,6 +28,7 @@ MAX_DELIVERIES: Final = 50
 @operation("GET /alerts/{alertId}/deliveries", tag="alerts")
 async def list_alert_deliveries(
     path: AlertPath,
+    query: RowSelection,  # noqa: ARG001 - the rows are selected from the answer
     *,
     caller: Caller,
     changes: ChangeExecutor,
@@ -63,6 +65,7 @@ def refuse_former_secret(caller: Caller, prior: State | None, new: State | None)
     tag="alerts",
     errors=(409,),
     body_optional=True,
+    reversibility=Reversibility.IRREVERSIBLE,
 )
 async def rotate_webhook_secret(
     path: AlertPath, body: RotateSecretBody, *, caller: Caller, changes: ChangeExecutor

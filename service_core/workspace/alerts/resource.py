@@ -108,6 +108,7 @@ ALERTS: Final = resource(
         Scope.WRITE_REPORTS,
         effects=describe_alert_effect,
         outside_effects=frozenset({"alert"}),
+        irreversible_fields=frozenset({"webhook_version"}),
         serializer=load_alert_serializer,
         check_permitted=refuse_former_secret,
     ),

@@ -10,7 +10,7 @@ from service_core.changes.envelope import Envelope
 from service_core.changes.models import Action
 from service_core.changes.record_plans import get_or_404, plan_update
 from service_core.changes.resource import RecordReader
-from service_core.kernel.operations import HandlerResponse, RateLimitClass, Scope, operation
+from service_core.kernel.operations import HandlerResponse, RateLimitClass, Reversibility, Scope, operation
 from service_core.workspace.dashboards.card_reports import load_card_reports
 from service_core.workspace.dashboards.models import Dashboard
 from service_core.workspace.dashboards.run_dashboard import DashboardRun, run_dashboard
@@ -32,6 +32,7 @@ class DashboardPath(BaseModel):
     tag="dashboards",
     errors=(409, 422),
     idempotent=True,
+    reversibility=Reversibility.REVERSIBLE,
 )
 async def reorder_dashboard(
     path: DashboardPath, body: ReorderDashboard, *, caller: Caller, changes: ChangeExecutor

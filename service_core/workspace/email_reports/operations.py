@@ -9,7 +9,8 @@ from service_core.changes.change_executor import ChangeExecutor, is_dry_run
 from service_core.changes.record_plans import get_or_404
 from service_core.kernel.errors import Unprocessable
 from service_core.kernel.ids import new_id
-from service_core.kernel.operations import RateLimitClass, Scope, operation
+from service_core.kernel.operations import RateLimitClass, Reversibility, Scope, operation
+from service_core.kernel.row_selection import RowSelection
 from service_core.workspace.email_reports.models import EmailReport
 from service_core.workspace.email_reports.schemas import (
     EmailReportPath,
@@ -35,6 +36,7 @@ TEST_OCCURRENCE: Final = "test:"
 @operation("GET /email-reports/{emailReportId}/deliveries", tag="email-reports")
 async def list_email_report_deliveries(
     path: EmailReportPath,
+    query: RowSelection,  # noqa: ARG001 - the rows are selected from the answer
     *,
     caller: Caller,
     changes: ChangeExecutor,
@@ -57,6 +59,7 @@ async def list_email_report_deliveries(
     scope=Scope.WRITE_REPORTS,
     rate_limit=RateLimitClass.MUTATION,
     idempotent=True,
+    reversibility=Reversibility.IRREVERSIBLE,
 )
 async def send_test_email(
     path: EmailReportPath,

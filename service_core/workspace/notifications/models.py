@@ -23,6 +23,9 @@ MAX_ERROR_LENGTH: Final = 300
 CONFIRM_OCCURRENCE: Final = "confirm"
 """Occurrence of the e-mail in which a recipient confirms the address: it is sent once, so its result is kept."""
 
+PLUGIN_TASK_PREFIX: Final = "plugin_"
+"""Begins the source types of notifications that run tasks of plugins; no others begin so."""
+
 RESOLVED_SUFFIX: Final = " resolved"
 """End of the occurrence of an alert that ended to fire."""
 
@@ -108,7 +111,7 @@ def mark_skipped(notification: Notification, reason: str, now: datetime) -> Noti
     )
 
 
-def mark_attempt_failed(
+def retry_later_or_fail_after_last_attempt(
     notification: Notification, error: str, now: datetime, http_status: int | None = None
 ) -> Notification:
     """Returns the notification with its next attempt, or as failed after the last one."""

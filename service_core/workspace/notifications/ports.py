@@ -34,8 +34,16 @@ class NotificationOutbox(Protocol):
         A request to confirm that was skipped, or that failed a day ago or earlier, is replaced.
         """
 
-    async def list_due_notifications(self, now: datetime, limit: int) -> Sequence[Notification]:
-        """Returns the notifications whose next attempt is due and which no process sends, longest due first."""
+    async def list_due_notifications(
+        self, now: datetime, limit: int, *, of_plugin_tasks: bool = False
+    ) -> Sequence[Notification]:
+        """Returns the notifications whose next attempt is due and which no process sends, longest due first.
+
+        Args:
+            now: the current time.
+            limit: the most to return.
+            of_plugin_tasks: whether to return those that run tasks of plugins, or all others.
+        """
 
     async def claim_notification(self, id_: UUID, holder: UUID, now: datetime, until: datetime) -> bool:
         """Claims a due notification; returns False if another process has it or it is final."""

@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 
 from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionModels
-from service_core.analytics.freshness import QueueStateReader
+from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.funnels.operations import FunnelQuery, FunnelResponse, get_funnel
 from service_core.analytics.funnels.ports import FunnelReader
 from service_core.analytics.ports import EventReader
@@ -81,7 +81,7 @@ class ReportRunner:
     models: AttributionModels
     event_reader: EventReader
     funnel_reader: FunnelReader
-    queue: QueueStateReader
+    freshness: EventFreshness
 
     def for_one_request(self) -> Self:
         """Returns a runner whose reads share one snapshot of the sources; to be used for one request."""
@@ -91,7 +91,11 @@ class ReportRunner:
             self.queries.segments,
             self.queries.unmeasured_platforms,
         )
-        return replace(self, queries=queries, queue=SharedQueueState(self.queue))
+        return replace(
+            self,
+            queries=queries,
+            freshness=replace(self.freshness, queue=SharedQueueState(self.freshness.queue)),
+        )
 
     async def run_with_supported_filters(
         self, caller: Caller, report: Report, request: RunReport
@@ -161,7 +165,7 @@ class ReportRunner:
             caller=caller,
             funnel_reader=self.funnel_reader,
             event_reader=self.event_reader,
-            queue=self.queue,
+            freshness=self.freshness,
             queries=self.queries,
         )
         return answer

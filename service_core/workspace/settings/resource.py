@@ -7,7 +7,7 @@ from uuid import UUID
 from service_core.access.analytics_settings import validate_analytics_settings
 from service_core.access.api_keys import validate_time_zone
 from service_core.access.models import Caller, RequestInterface
-from service_core.access.signup.schemas import strip_scheme_and_require_host
+from service_core.access.signup.schemas import host_of_bare_site_address_or_raise
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.attribution.resolve_model import require_rule_based_default_model
 from service_core.changes.change_executor import ChangeExecutor, ChangePlanner
@@ -17,7 +17,7 @@ from service_core.changes.optimistic_locking import check_not_stale, sent_fields
 from service_core.changes.ports import Transaction
 from service_core.changes.resource import RecordReader, Resource, ResourceType, Serializer, State
 from service_core.kernel.errors import BadRequest, Forbidden, NotFound
-from service_core.kernel.operations import HandlerResponse, RateLimitClass, Scope, operation
+from service_core.kernel.operations import HandlerResponse, RateLimitClass, Reversibility, Scope, operation
 from service_core.workspace.settings.fields import SETTING_NAMES, change_effect
 from service_core.workspace.settings.models import WorkspaceRowStorage, WorkspaceSettingsRecord
 from service_core.workspace.settings.schemas import (
@@ -106,6 +106,7 @@ async def get_workspace_settings(*, caller: Caller, changes: ChangeExecutor) -> 
     rate_limit=RateLimitClass.MUTATION,
     errors=(409, 422),
     tool_title="Update workspace settings",
+    reversibility=Reversibility.REVERSIBLE,
 )
 async def update_workspace(
     body: WorkspacePatchBody, *, caller: Caller, changes: ChangeExecutor, models: AttributionModels
@@ -177,7 +178,7 @@ def _host_or_none(text: str | None) -> str | None:
     if not (text or "").strip():
         return None
     try:
-        return strip_scheme_and_require_host((text or "").strip())
+        return host_of_bare_site_address_or_raise((text or "").strip())
     except ValueError:
         raise BadRequest(
             "The site must be a host name, such as shop.example", "invalid_parameter", field="domain"

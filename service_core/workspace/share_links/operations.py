@@ -17,7 +17,7 @@ from service_core.changes.record_plans import get_or_404, new_record_fields
 from service_core.changes.schemas import DryRunBody, DryRunQuery
 from service_core.kernel.errors import Unprocessable
 from service_core.kernel.ids import new_token, sha256_hex
-from service_core.kernel.operations import HandlerResponse, RateLimitClass, Scope, operation
+from service_core.kernel.operations import HandlerResponse, RateLimitClass, Reversibility, Scope, operation
 from service_core.kernel.settings import Settings
 from service_core.kernel.timestamps import parse_span_of_date_or_timestamp
 from service_core.workspace.share_links.models import ShareLink, ShareLinkStatus
@@ -46,6 +46,7 @@ class ShareLinkPath(BaseModel):
     rate_limit=RateLimitClass.MUTATION,
     tag="share-links",
     errors=(422,),
+    reversibility=Reversibility.REVERSIBLE_WITH_EFFECTS,
 )
 async def create_share_link(
     body: CreateShareLink,
@@ -101,6 +102,7 @@ async def create_share_link(
     rate_limit=RateLimitClass.MUTATION,
     tag="share-links",
     body_optional=True,
+    reversibility=Reversibility.IRREVERSIBLE,
 )
 async def revoke_share_link(
     path: ShareLinkPath, query: DryRunQuery, body: DryRunBody, *, caller: Caller, changes: ChangeExecutor

@@ -63,7 +63,7 @@ async def post_query(
 
     `top` keeps the largest groups with their complete series: what a line chart is drawn from.
     `totals` cover the whole range. A value that is not measured is null and listed in `meta.unavailable`.
-    `Accept` chooses CSV or NDJSON; their headers name unknown metrics and say whether more rows follow.
+    `Accept` chooses CSV, NDJSON or an Arrow stream; their headers name unknown metrics and say whether more rows follow.
     """
     started = perf_counter()
     cursor = (

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field, PrivateAttr, WithJsonSchema
 
 from service_core.analytics.attribution.models import AttributionSettings
 from service_core.analytics.query.catalog import Metric, MetricUnit
@@ -15,9 +15,11 @@ from service_core.analytics.query.schemas import RefundBasis
 from service_core.analytics.query.unmeasured_platforms import UnavailablePlatformMetric
 from service_core.analytics.reads.query.top_groups import TopBody
 from service_core.analytics.reads.value_suggestion import ValueSuggestion
+from service_core.kernel.answer_table import CellType, ColumnType
 from service_core.kernel.bucket_dates import format_local_date_of_bucket
 from service_core.kernel.bucket_series import cut_or_unfinished_bucket_flags
 from service_core.kernel.date_range import RangeResponse
+from service_core.kernel.money import currency_decimals
 from service_core.kernel.null_reasons import LISTED_BY_OPERATION, UnavailableMetric
 from service_core.kernel.schemas import BodyModel, ResponseModel
 
@@ -40,6 +42,20 @@ class MetricColumn(ResultColumn):
     """A column of metric values."""
 
     unit: MetricUnit
+    _is_whole_number: bool = PrivateAttr(default=False)
+
+    @classmethod
+    def of_metric(cls, metric: Metric) -> "MetricColumn":
+        """Returns the column of a metric."""
+        column = cls(id=metric.id, kind="metric", unit=metric.unit)
+        column._is_whole_number = metric.is_whole_number
+        return column
+
+    def column_type(self, currency: str) -> ColumnType:
+        """Returns the type of the values; money is a decimal in major units."""
+        if self.unit in (MetricUnit.CURRENCY, MetricUnit.CURRENCY_PER_UNIT):
+            return ColumnType(CellType.DECIMAL, currency_decimals(currency))
+        return ColumnType(CellType.INTEGER if self._is_whole_number else CellType.FLOAT)
 
 
 class ResolvedQuery(ResponseModel):
@@ -137,7 +153,7 @@ class ResponseRenderer:
             ResultColumn(id=name, kind="bucket") for name in (BUCKET, *_BUCKET_DETAILS) if self.query.buckets
         ]
         dimensions = [ResultColumn(id=id_, kind="dimension") for id_ in self.query.dimensions]
-        metrics = [MetricColumn(id=metric.id, kind="metric", unit=metric.unit) for metric in self.metrics]
+        metrics = [MetricColumn.of_metric(metric) for metric in self.metrics]
         return [*bucket, *dimensions, *metrics]
 
     def rows_as_objects(self, rows: Iterable[ResultRow]) -> list[dict[str, Any]]:

@@ -23,6 +23,7 @@ from service_core.analytics.query.schemas import (
 )
 from service_core.analytics.reads.query.response import OrderByBody
 from service_core.analytics.reads.query.top_groups import TopBody
+from service_core.kernel.as_of_request import AsOfRequest
 from service_core.kernel.bucket_series import (
     BUCKET_UNITS,
     buckets_started_by_now,
@@ -137,7 +138,7 @@ class AnalyticsQueryBase(MetricsRequestBase):
         return append_unsorted_fields_ascending(order, dimensions, bucketed=bucketed)
 
 
-class QueryRequest(AnalyticsQueryBase):
+class QueryRequest(AsOfRequest, AnalyticsQueryBase):
     """Body of `POST /query`."""
 
     date_range: DateRange
