@@ -29,6 +29,7 @@ _THREAD_BYTES: Final = 100_000
 _COMPRESSIBLE_TYPES: Final = frozenset(
     {
         b"application/json",
+        b"application/vnd.apache.arrow.stream",
         b"application/x-ndjson",
         b"application/manifest+json",
         b"application/javascript",

@@ -40,9 +40,12 @@ from hosts.roles.api_app import create_api_host_app
 from hosts.roles.models import Role
 from hosts.roles.tasks import (
     consume_task,
+    event_version_cleanup_task,
     export_task,
     import_task,
+    lake_tasks,
     notification_task,
+    plugin_tasks,
     postback_tasks,
     quarantine_cleanup_task,
     scheduled_tasks,
@@ -214,11 +217,14 @@ def _start_background_tasks(
     tasks.create_task(export_task(ports, exporter, stop))
     tasks.create_task(import_task(ports, stop))
     tasks.create_task(quarantine_cleanup_task(ports, settings.ingest, stop))
+    tasks.create_task(event_version_cleanup_task(ports, settings.history.retention_days, stop))
     syncs = (service.component(AdSpendSync), service.component(ProviderSync))
     for work in (
         *scheduled_tasks(ports, exporter, syncs, stop),
         notification_task(ports, settings, stop),
+        *plugin_tasks(ports, settings, stop),
         *postback_tasks(ports, settings.postbacks, stop),
+        *lake_tasks(ports, settings.lake, stop),
     ):
         tasks.create_task(work)
     tasks.create_task(monitoring.send_heartbeats_if_enabled("all", service.component(ReadinessChecker), stop))

@@ -7,15 +7,16 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from hosts.backup.copy_files import fsync_folder_recursively
 from hosts.backup.create import SETTINGS_FILE
 from hosts.backup.manifest import Manifest
-from hosts.composition.compose import load_installed_registry_once
+from hosts.composition.compose import load_installed_registry_once, load_ports
 from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.plugin_selection import LEAVING_OUT_FAULTY_PLUGINS
-from hosts.composition.ports import BACKED_UP_PORTS
+from hosts.composition.ports import BACKED_UP_PORTS, start_adapters
 from service_core.kernel.errors import StartupError
 
 
@@ -40,6 +41,20 @@ def restore_backup_into_empty_folder(source: Path, new_folder: Path) -> Manifest
             f"{source} cannot be restored: {fault.strerror or fault}. Remove what was begun of {new_folder}, and try again "
             "where there is room and you may write."
         ) from fault
+
+
+async def save_time_of_restore(config: Path) -> None:
+    """Saves that answers begin now: what was stored between the backup and the restore is missing.
+
+    Args:
+        config: the settings file of the restored deployment.
+    """
+    ports = load_ports(config, leave_out_faulty=True)
+    async with start_adapters([ports.workspace]):
+        record = ports.workspace.event_store_record
+        known = await record.find_event_store()
+        if known is not None:
+            await record.save_event_store(replace(known, answers_since=ports.clock()))
 
 
 def _verify_and_copy_into(source: Path, folder: Path) -> Manifest:

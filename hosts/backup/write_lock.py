@@ -11,8 +11,11 @@ from typing import Any, Final
 from hosts.composition.adapter_wrappers import WrappedAdapter, awaitable_methods
 from service_core.ingestion.ports import EventStore
 
-WRITE_METHODS: Final = tuple(name for name in awaitable_methods(EventStore) if name != "session_states")
-"""Methods that write to an event store; the read of active sessions is not one of them."""
+_READ_METHODS: Final = frozenset({"session_states", "find_events_by_id"})
+"""What a consumer reads before it writes."""
+
+WRITE_METHODS: Final = tuple(name for name in awaitable_methods(EventStore) if name not in _READ_METHODS)
+"""Methods that write to an event store."""
 
 _OPTIONAL_WRITE_METHODS: Final = ("append_encoded",)
 """Further methods that write, which only stores have that take batches of another process."""

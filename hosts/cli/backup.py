@@ -69,7 +69,7 @@ def restore_deployment(
     by the tombstones that the deployment wrote beside its backups. Events that waited when the backup was made are stored
     when the service starts.
     """
-    from hosts.backup.restore import restore_backup_into_empty_folder
+    from hosts.backup.restore import restore_backup_into_empty_folder, save_time_of_restore
     from hosts.backup.tombstones import (
         read_tombstones,
         read_tombstones_beside_backup,
@@ -82,6 +82,7 @@ def restore_deployment(
     manifest = restore_backup_into_empty_folder(source, folder)
     if replacement_settings is not None:
         copyfile(replacement_settings, folder / SETTINGS_FILE)
+    asyncio.run(save_time_of_restore(folder / SETTINGS_FILE))
     requested = asyncio.run(request_erasures_of_tombstones(folder / SETTINGS_FILE, erased)) if erased else 0
     created_at = datetime.fromisoformat(manifest.created_at)
     output_console().print(

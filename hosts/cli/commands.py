@@ -20,6 +20,7 @@ from hosts.cli import (
     init,
     inspect_config,
     keys,
+    lake,
     lost_events,
     members,
     person,
@@ -34,6 +35,7 @@ from hosts.cli import (
     workspace,
 )
 from hosts.cli.options import error_console
+from hosts.cli.plugin_commands import CONFIG_KEY, find_command_of_plugin, find_config_option
 from hosts.cli.without_plugins import leave_out_plugins_until_close
 from service_core.kernel.errors import ApiError, StartupError
 
@@ -45,7 +47,12 @@ class _ErrorReportingGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parses the arguments; ``--without-plugin NAME`` may stand after the command, too."""
+        ctx.meta[CONFIG_KEY] = find_config_option(args)
         return super().parse_args(ctx, _move_to_front(_WITHOUT_PLUGIN, args))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Returns a built-in command; plugins are loaded only for a name that is not built in."""
+        return super().get_command(ctx, cmd_name) or find_command_of_plugin(ctx, cmd_name)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -135,6 +142,7 @@ app.add_typer(revenue.app, name="revenue")
 app.add_typer(costs.app, name="costs")
 app.add_typer(import_data.app, name="import")
 app.add_typer(keys.app, name="key")
+app.add_typer(lake.app, name="lake")
 app.add_typer(members.app, name="member")
 app.add_typer(person.app, name="person")
 app.add_typer(plugin.app, name="plugin")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, error_console, output_console
+from hosts.cli.options import DEFAULT_CONFIG, AsJson, ConfigFile, WorkspaceId, error_console, output_console
 from hosts.cli.secrets import SecretNames
 from hosts.cli.settings_used import print_settings_after_change
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from service_core.access.models import Workspace
     from service_core.analytics.connections.models import ConnectedAccount, Connection, ProviderKind
     from service_core.changes.change_executor import ChangeExecutor
+    from service_core.commerce.connections.schemas import ConnectionTestResult
     from service_core.extensions.workspace_store import WorkspaceStore
 
 app = typer.Typer(
@@ -29,6 +30,7 @@ class KindName(StrEnum):
 
     ADS = "ads"
     REVENUE = "revenue"
+    EVENTS = "events"
 
 
 class StatusName(StrEnum):
@@ -96,7 +98,7 @@ def add_or_replace_connection(
                 owner.id, provider, provider_kind, connection_status, ports.clock(), accounts, error
             )
             await _save_with_audit_entry(ports, owner, connection, secrets)
-            accepts_webhooks = secrets and provider in ports.registry.revenue_providers
+            accepts_webhooks = secrets and provider in ports.registry.webhook_providers
             return connection, f"/webhooks/{provider}/{owner.public_id}" if accepts_webhooks else None
 
     connection, webhook = asyncio.run(save_connection_and_secrets())
@@ -156,6 +158,54 @@ def replace_connection_secrets(
             )
         )
     )
+
+
+@app.command("test")
+def ask_provider_of_connection(
+    provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="Provider of the connection.")],
+    workspace: WorkspaceId = None,
+    config: ConfigFile = DEFAULT_CONFIG,
+    as_json: AsJson = False,
+) -> None:
+    """Ask the provider whether it accepts the stored credentials.
+
+    Nothing is changed. Exit code 1 if it refuses them, or does not answer.
+    """
+    result = asyncio.run(_read_answer_of_provider(config, workspace, provider))
+    if as_json:
+        typer.echo(result.model_dump_json(include={"ok", "message", "accounts"}))
+    else:
+        console = error_console() if result.ok is False else output_console()
+        console.print(result.message, soft_wrap=True, markup=False)
+        for account in result.accounts:
+            console.print(f"  {account.id}  {account.name or ''}".rstrip(), soft_wrap=True, markup=False)
+    if result.ok is False:
+        raise typer.Exit(1)
+
+
+async def _read_answer_of_provider(
+    config: "Path", workspace: str | None, provider: str
+) -> "ConnectionTestResult":
+    from hosts.cli.deployment import find_named_or_only_workspace
+    from hosts.cli.secrets import open_workspace_store_and_cipher
+    from hosts.composition.load_settings import load_settings_with_environment
+    from hosts.composition.providers import build_ad_sync, build_pollable_provider_sync
+    from service_core.commerce.connections.credential_test import ask_provider_with_credentials
+
+    settings = load_settings_with_environment(config)
+    async with open_workspace_store_and_cipher(config) as ports:
+        owner = await find_named_or_only_workspace(ports.workspace.credentials, workspace)
+        connections = await ports.workspace.connections.list_connections_oldest_first(owner.id)
+        connection = next((known for known in connections if known.provider == provider), None)
+        if connection is None:
+            raise typer.BadParameter(f"{provider} is not connected", param_hint="PROVIDER")
+        return await ask_provider_with_credentials(
+            provider,
+            [account.id for account in connection.accounts],
+            await ports.connection_secrets.find_secrets(owner.id, provider),
+            build_ad_sync(ports, settings),
+            build_pollable_provider_sync(ports, settings),
+        )
 
 
 async def _replace_secrets_and_clear_error(

@@ -84,7 +84,7 @@ def create_deployment_or_remove_settings_file(
     Raises:
         StartupError: the file exists, or the deployment cannot be used.
     """
-    _write_new_settings_file(settings_file, template)
+    _write_new_settings_file_with_environment(settings_file, template)
     try:
         return asyncio.run(_create_first_workspace(settings_file, name, timezone, currency, domain))
     except BaseException:
@@ -92,7 +92,7 @@ def create_deployment_or_remove_settings_file(
         raise
 
 
-def _write_new_settings_file(file: Path, template: Path | None) -> None:
+def _write_new_settings_file_with_environment(file: Path, template: Path | None) -> None:
     from hosts.cli.settings_file import render_settings_file
     from hosts.composition.load_settings import (
         list_settings_named_by_environment,

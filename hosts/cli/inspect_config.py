@@ -9,6 +9,7 @@ from hosts.cli.plugin_list import list_redacted_adapter_urls, print_plugin_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
 config = typer.Typer(help="Check the settings.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -38,6 +39,7 @@ def check_settings_and_adapters(config: ConfigFile = DEFAULT_CONFIG) -> None:
     settings, registry = service.settings, service.registry
     used = [port.name for port in PORTS.values() if port.is_used(settings)]
     asyncio.run(_check_adapters_until_first_error(service.ports.adapter(name) for name in used))
+    asyncio.run(_check_event_store_of_existing_deployment(config))
     require_server_installed(settings.http.server)
     console = output_console()
     console.print(render_table(("setting", "adapter"), list_redacted_adapter_urls(settings)))
@@ -74,3 +76,20 @@ async def _check_adapters_until_first_error(adapters: "Iterable[Any]") -> None:
     for adapter in adapters:
         if hasattr(adapter, "check"):
             await adapter.check()
+
+
+async def _check_event_store_of_existing_deployment(config: "Path") -> None:
+    """Checks that the event store of the deployment is there, as its start does; a new deployment has none yet.
+
+    Raises:
+        StartupError: it is missing.
+    """
+    from hosts.cli.deployment import open_existing_deployment, require_existing_workspace_store
+    from service_core.kernel.errors import StartupError
+
+    try:
+        await require_existing_workspace_store(config)
+    except StartupError:
+        return
+    async with open_existing_deployment(config) as ports:
+        await ports.missing_event_store_check(is_queue_open=False).start()

@@ -14,9 +14,9 @@ from hosts.cli.settings_used import print_settings_after_change
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from hosts.composition.ports import Ports
     from service_core.access.models import Workspace
     from service_core.ingestion.models import QuarantinedEvent
-    from service_core.ingestion.ports import Quarantine
 
 app = typer.Typer(
     help="List and replay events that could not be stored.",
@@ -40,8 +40,8 @@ def list_earliest_quarantined(
     """
 
     async def load_events() -> "list[QuarantinedEvent]":
-        async with _open_quarantine(config, workspace) as (quarantine, chosen):
-            return await quarantine.list_quarantined(chosen.id, limit)
+        async with _open_quarantine(config, workspace) as (ports, chosen):
+            return await ports.queue.list_quarantined(chosen.id, limit)
 
     events = asyncio.run(load_events())
     if as_json:
@@ -61,20 +61,19 @@ def requeue_quarantined_events(workspace: WorkspaceId = None, config: ConfigFile
     """
 
     async def requeue_events() -> int:
-        async with _open_quarantine(config, workspace) as (quarantine, chosen):
-            return await quarantine.replay(chosen.id)
+        async with _open_quarantine(config, workspace) as (ports, chosen):
+            await ports.workspace.transform_gaps.delete_held_gaps(chosen.id)
+            return await ports.queue.replay(chosen.id)
 
     output_console().print(f"{asyncio.run(requeue_events())} events are back in the queue.", style="green")
 
 
 @asynccontextmanager
-async def _open_quarantine(
-    config: "Path", public_id: str | None
-) -> "AsyncIterator[tuple[Quarantine, Workspace]]":
+async def _open_quarantine(config: "Path", public_id: str | None) -> "AsyncIterator[tuple[Ports, Workspace]]":
     from hosts.cli.deployment import find_named_or_only_workspace, open_existing_deployment
 
     async with open_existing_deployment(config, "queue") as ports:
-        yield ports.queue, await find_named_or_only_workspace(ports.workspace.credentials, public_id)
+        yield ports, await find_named_or_only_workspace(ports.workspace.credentials, public_id)
 
 
 def _event_to_json(event: "QuarantinedEvent") -> dict[str, object]:

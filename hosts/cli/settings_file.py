@@ -48,7 +48,10 @@ def _section_lines_with_defaults_commented_out(
         variable = variable_by_setting.get(setting)
         is_open = (isinstance(value, str) and "://" in value) or variable or value != field.default
         written = f"${{{variable}}}" if variable and _holds_secret(setting, value) else value
-        yield f"{'' if is_open else '# '}{name} = {format_toml_value(written)}"
+        if value is None:
+            yield f"# {name} is not set."
+        else:
+            yield f"{'' if is_open else '# '}{name} = {format_toml_value(written)}"
 
 
 def _holds_secret(setting: str, value: object) -> bool:

@@ -207,14 +207,15 @@ def change_and_print_workspace_settings(
 async def _delete_workspace(config: "Path", public_id: str) -> tuple[str, int]:
     """Deletes a workspace and its data; returns its name and the number of its events.
 
-    Everything is opened before the first deletion. The workspace goes before the last events of it, which may have been
-    stored meanwhile.
+    Everything is opened before the first deletion. The workspace goes before the last events and files of it, which may have
+    been stored meanwhile.
     """
     from datetime import UTC, datetime
 
     from hosts.cli.deployment import find_named_or_only_workspace, open_existing_deployment
+    from service_core.delivery.lake.write_lake import delete_lake
 
-    async with open_existing_deployment(config, "queue", "events", "export_storage") as ports:
+    async with open_existing_deployment(config, "queue", "events", "export_storage", "lake") as ports:
         workspace = await find_named_or_only_workspace(ports.workspace.credentials, public_id)
         end_of_time = datetime.max.replace(tzinfo=UTC)
         count = await ports.events.delete_events_before(workspace.id, end_of_time)
@@ -223,7 +224,11 @@ async def _delete_workspace(config: "Path", public_id: str) -> tuple[str, int]:
                 await ports.export_storage.delete(name)
         for job in await ports.workspace.imports.list_imports(workspace.id, _MAX_IMPORTS):
             await ports.export_storage.delete(job.stored_name)
+        if ports.lake is not None:
+            await delete_lake(ports.lake, workspace)
         await ports.workspace.workspace_settings.delete_workspace(workspace.id)
+        if ports.lake is not None:
+            await delete_lake(ports.lake, workspace)
         count += await ports.events.delete_events_before(workspace.id, end_of_time)
         await ports.queue.rewrite_quarantined(
             lambda arrival: None if arrival.workspace_id == workspace.id else arrival

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from types import NoneType
 from typing import Any, Final, TypeVar, cast, get_args, get_type_hints
 
@@ -66,11 +67,9 @@ class Bindings:
         Raises:
             StartupError: nothing is bound to the type of a parameter.
         """
-        constructor: Any = component
-        hints = get_type_hints(constructor.__init__ if isinstance(component, type) else constructor)
-        for name, parameter in inspect.signature(component).parameters.items():
-            if name not in arguments and parameter.default is parameter.empty:
-                arguments[name] = self.resolve_parameter(component.__name__, name, hints[name])
+        for name, annotation in required_parameter_types(component).items():
+            if name not in arguments:
+                arguments[name] = self.resolve_parameter(component.__name__, name, annotation)
         return component(**arguments)
 
     def resolve_parameter(self, requester: str, parameter_name: str, annotation: Any) -> object:
@@ -84,9 +83,7 @@ class Bindings:
         Raises:
             StartupError: nothing is bound to the type.
         """
-        kind = strip_annotated(annotation)
-        if NoneType in get_args(kind):
-            (kind,) = {*get_args(kind)} - {NoneType}
+        kind = requested_type(annotation)
         try:
             return self.get_or_build(kind)
         except KeyError:
@@ -94,6 +91,27 @@ class Bindings:
                 f"{requester} asks for {parameter_name}: {_type_name(kind)}, which nothing provides. Ask for a port, or add a "
                 "provider in hosts/composition."
             ) from None
+
+
+def requested_type(annotation: Any) -> Any:
+    """Returns the type whose value a parameter with this annotation gets; the None of an optional type is ignored."""
+    kind = strip_annotated(annotation)
+    if NoneType in get_args(kind):
+        (kind,) = {*get_args(kind)} - {NoneType}
+    return kind
+
+
+@lru_cache(maxsize=1024)
+def required_parameter_types(component: Callable[..., object]) -> dict[str, Any]:
+    """Returns the annotations of the parameters of a class or function that have no default value."""
+    constructor: Any = component
+    hints = get_type_hints(constructor.__init__ if isinstance(component, type) else constructor)
+    parameters = inspect.signature(component).parameters.values()
+    return {
+        parameter.name: hints[parameter.name]
+        for parameter in parameters
+        if parameter.default is parameter.empty
+    }
 
 
 def bind_operation(operation: Operation, bindings: Bindings) -> BoundOperation:

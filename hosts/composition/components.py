@@ -32,6 +32,8 @@ from service_core.analytics.connections.plugin_check import PluginCheckedConnect
 from service_core.analytics.connections.ports import Connections
 from service_core.analytics.connections.providers import InstalledProviders
 from service_core.analytics.connections.unavailable_relations_source import add_source_for_unserved_relations
+from service_core.analytics.freshness import CachedGapHours, EventFreshness
+from service_core.analytics.history.past_sources import PastEventSource, SourceWithoutHistory
 from service_core.analytics.install_attribution.match import InstallMatcher
 from service_core.analytics.ports import AggregateReader
 from service_core.analytics.query.catalog import Catalog
@@ -163,11 +165,9 @@ def _bind_access_components(bindings: Bindings, settings: Settings, processes: i
 
 def _bind_query_components(bindings: Bindings, ports: Ports, settings: Settings) -> None:
     """Binds the sources of metrics, and what queries them."""
-    attribution = settings.attribution
-    models = replace(ports.registry.models, min_conversions=attribution.min_model_conversions)
-    bindings.bind(AttributionModels, models)
-    measured = bindings.build_and_bind(MeasuredPlatforms)
-    credited = bindings.build_with_bound_arguments(UtmMatchedAdCredits, events=ports.money_reader)
+    credited = _bind_attribution(bindings, ports, settings)
+    gaps = bindings.build_and_bind(CachedGapHours)
+    bindings.build_and_bind(EventFreshness, gaps=gaps)
     in_many_currencies = (
         bindings.build_with_bound_arguments(SpendSource),
         bindings.build_with_bound_arguments(SubscriptionSource),
@@ -178,6 +178,7 @@ def _bind_query_components(bindings: Bindings, ports: Ports, settings: Settings)
             events=credited,
             paths=credited,
             provider_freshness=bindings.build_with_bound_arguments(ProviderFreshness),
+            gaps=gaps,
         ),
         *(
             in_many_currencies
@@ -192,13 +193,48 @@ def _bind_query_components(bindings: Bindings, ports: Ports, settings: Settings)
     ]
     # mypy takes a protocol for no type that can be requested.
     connections = bindings.get_or_build(Connections)  # type: ignore[type-abstract]
+    providers = ports.registry.connectable_providers
+    _bind_metric_queries(bindings, ports, add_source_for_unserved_relations(sources, connections, providers))
+    window = timedelta(minutes=settings.attribution.install_window_minutes)
+    bindings.build_and_bind(InstallMatcher, window=window)
+
+
+def bind_past_query_components(ports: Ports, settings: Settings, connections: Connections) -> Bindings:
+    """Returns the bindings of reads at an earlier instant.
+
+    Args:
+        ports: the adapters of the instant.
+        settings: of the deployment.
+        connections: those of the deployment, which have not changed since the instant.
+    """
+    bindings = _bind_adapters_and_registry(ports, settings)
+    credited = _bind_attribution(bindings, ports, settings)
+    gaps = bindings.build_and_bind(CachedGapHours)
+    bindings.build_and_bind(EventFreshness, gaps=gaps)
+    source = bindings.build_with_bound_arguments(EventSource, events=credited, paths=credited, gaps=gaps)
+    bindings.build_and_bind(CostSource)
+    past = PastEventSource(source, connections, ports.registry.connectable_providers)
+    _bind_metric_queries(bindings, ports, (past, SourceWithoutHistory()))
+    return bindings
+
+
+def _bind_attribution(bindings: Bindings, ports: Ports, settings: Settings) -> UtmMatchedAdCredits:
+    """Binds attribution models, and returns the reader of credits."""
+    minimum = settings.attribution.min_model_conversions
+    bindings.bind(AttributionModels, replace(ports.registry.models, min_conversions=minimum))
+    bindings.build_and_bind(MeasuredPlatforms)
+    return bindings.build_with_bound_arguments(UtmMatchedAdCredits, events=ports.money_reader)
+
+
+def _bind_metric_queries(bindings: Bindings, ports: Ports, sources: tuple[Source, ...]) -> None:
     bindings.build_and_bind(
         MetricQueries,
-        sources=add_source_for_unserved_relations(sources, connections, ports.registry.connectable_providers),
+        sources=sources,
         segments=bindings.build_with_bound_arguments(StoredSegments),
-        unmeasured_platforms=UnmeasuredPlatforms(ports.money_reader, measured),
+        unmeasured_platforms=UnmeasuredPlatforms(
+            ports.money_reader, bindings.get_or_build(MeasuredPlatforms)
+        ),
     )
-    bindings.build_and_bind(InstallMatcher, window=timedelta(minutes=attribution.install_window_minutes))
 
 
 def _bind_workspace_components(bindings: Bindings, ports: Ports, sleep: Sleep) -> None:

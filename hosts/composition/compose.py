@@ -1,7 +1,7 @@
 """A composed deployment: the one function that hosts and tests start from."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from difflib import get_close_matches
@@ -10,10 +10,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
+from hosts.composition.arrow_stream import encode_arrow_stream
 from hosts.composition.bindings import Bindings, bind_operation
 from hosts.composition.components import build_all_components
 from hosts.composition.json_codec import CODEC
 from hosts.composition.load_settings import load_settings_with_environment, settings_folder
+from hosts.composition.past_operations import PastOperations
+from hosts.composition.plugin_grants import require_granted_dependencies
 from hosts.composition.plugin_selection import select_plugins
 from hosts.composition.plugin_settings import validate_plugin_settings
 from hosts.composition.ports import PORTS, Ports, start_adapters
@@ -107,27 +110,41 @@ def _describe_unknown_port(adapter: Adapter) -> str:
     )
 
 
-def load_ports(config: Path, *, leave_out_faulty: bool = False) -> Ports:
+def load_ports(
+    config: Path,
+    *,
+    leave_out_faulty: bool = False,
+    instrument: Callable[[Registry], Registry] = lambda registry: registry,
+) -> Ports:
     """Returns the ports of the deployment of a settings file, none of them opened.
 
     Args:
         config: the settings file.
         leave_out_faulty: whether faulty plugins are left out, as in commands that repair a deployment.
+        instrument: returns the registry with its adapters instrumented, as in processes of the service.
     """
     settings, folder = load_settings_with_environment(config), settings_folder(config)
     registry = load_registry_of_deployment(settings, folder, leave_out_faulty=leave_out_faulty)
-    return Ports(settings, folder, registry, system_clock)
+    return Ports(settings, folder, instrument(registry), system_clock)
 
 
 class Service:
     """A composed deployment. As an async context it starts its adapters, and closes them again."""
 
-    def __init__(self, settings: Settings, ports: Ports, dispatcher: Dispatcher, bindings: Bindings) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        ports: Ports,
+        dispatcher: Dispatcher,
+        bindings: Bindings,
+        past_operations: PastOperations,
+    ) -> None:
         self.settings: Final = settings
         self.registry: Final = ports.registry
         self.ports: Final = ports
         self._dispatcher = dispatcher
         self._bindings = bindings
+        self._past_operations = past_operations
         self._running = AsyncExitStack()
 
     def component(self, kind: type[_Component]) -> _Component:
@@ -143,7 +160,9 @@ class Service:
         return self._dispatcher.route_template(method, path)
 
     async def __aenter__(self) -> Self:
-        await self._running.enter_async_context(start_adapters(self.ports.adapters_opened_by()))
+        await self._running.enter_async_context(
+            start_adapters((*self.ports.adapters_opened_by(), self._past_operations))
+        )
         return self
 
     async def __aexit__(
@@ -178,17 +197,21 @@ def compose(
     """
     ports = Ports(settings, folder, registry or load_registry_of_deployment(settings, folder), clock)
     plugin_settings = validate_plugin_settings(ports.registry, settings.plugins)
+    require_granted_dependencies(ports.registry, settings.plugins)
     bindings = build_all_components(ports, settings, sleep=sleep, probes=probes, processes=processes)
     for model, value in plugin_settings.items():
         bindings.bind(model, value)
     operations = [bind_operation(operation, bindings) for operation in ports.registry.operations]
     bindings.get_or_build(WriteRoutes).connect(write_finder(Routes(operations)))
+    past_operations = PastOperations(ports, settings)
     dispatcher = Dispatcher(
         operations,
         authenticator=bindings.get_or_build(RequestAuthenticator),
         rate_limits=bindings.get_or_build(RateLimits),
         clock=clock,
         codec=CODEC,
+        encode_arrow=encode_arrow_stream,
         file_write=bindings.get_or_build(ApprovalFiling).file_write,
+        open_past=past_operations.open,
     )
-    return Service(settings, ports, dispatcher, bindings)
+    return Service(settings, ports, dispatcher, bindings, past_operations)

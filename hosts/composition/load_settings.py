@@ -49,7 +49,7 @@ def load_settings_with_environment(file: Path | None) -> Settings:
     }
     names |= {
         _setting_name(variable): f"environment variable {variable}"
-        for variable in _variables_meant_as_settings(os.environ)
+        for variable in _variables_with_delimiter_or_section_name(os.environ)
         if not _is_setting_of_plugin(_setting_name(variable))
     }
     for name, where in names.items():
@@ -147,7 +147,10 @@ def _replace_variable_references(value: Any, file: Path) -> Any:
 
 def list_settings_named_by_environment() -> dict[str, str]:
     """Returns ``section.name`` -> environment variable of every setting that the environment names."""
-    return {_setting_name(variable): variable for variable in _variables_meant_as_settings(os.environ)}
+    return {
+        _setting_name(variable): variable
+        for variable in _variables_with_delimiter_or_section_name(os.environ)
+    }
 
 
 def name_source_of_setting(setting: str, config: Path) -> str:
@@ -184,7 +187,7 @@ def _is_setting_of_plugin(setting_name: str) -> bool:
     return section == _PLUGINS_SECTION and len(names) > 1
 
 
-def _variables_meant_as_settings(environment: Mapping[str, str]) -> Iterable[str]:
+def _variables_with_delimiter_or_section_name(environment: Mapping[str, str]) -> Iterable[str]:
     """Yields variables meant as settings: with the delimiter, or with the name of a section after the prefix."""
     sections = tuple(f"{ENVIRONMENT_PREFIX}{section.upper()}" for section in Settings.model_fields)
     for variable in environment:

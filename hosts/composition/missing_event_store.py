@@ -1,5 +1,6 @@
 """Refuses to start with an empty event store where another one was used before: its answers were zeros, and complete."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Final
 
@@ -121,9 +122,10 @@ class EventStoreRecorder:
                 f"{known.since:%Y-%m-%d}. Move them with `touchpoint move events`, or correct storage.events. If these "
                 "events are lost, `touchpoint config accept-lost-events` lets the next start begin without them."
             )
-        since = known.since if known is not None and is_same else self._clock()
-        if not is_same or has_events:
-            await record.save_event_store(KnownEventStore(self._location, since, has_events))
+        if known is None or not is_same:
+            await record.save_event_store(KnownEventStore(self._location, self._clock(), has_events))
+        elif has_events:
+            await record.save_event_store(replace(known, has_events=True))
 
     async def _has_events(self) -> bool:
         for workspace in await self._workspace.credentials.list_workspaces():

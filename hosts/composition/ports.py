@@ -50,10 +50,12 @@ from service_core.analytics.reads.export_streams import RowStreams
 from service_core.commerce.credentials.encrypted_secrets import EncryptedConnectionSecrets
 from service_core.commerce.credentials.ports import ConnectionSecrets, SecretCipher
 from service_core.delivery.exports.ports import ExportStorage, JobQueue
+from service_core.delivery.lake.ports import LakeStorage
 from service_core.extensions.adapters import LocalDataKind, parse_adapter_settings
 from service_core.extensions.discovery import PluginOrigin
 from service_core.extensions.registry import Registry
 from service_core.extensions.workspace_store import WorkspaceStore
+from service_core.ingestion.event_history import EventHistory
 from service_core.ingestion.ports import (
     EventStore,
     GeoLocation,
@@ -99,6 +101,7 @@ class EventDatabase(
     ImportedEventStore,
     ReenrichableStore,
     SupersededEventStore,
+    EventHistory,
     Protocol,
 ):
     """Everything an adapter of the port ``events`` implements."""
@@ -221,6 +224,7 @@ class Ports:
     export_storage: ExportStorage = port(
         "exports.storage", Role.WORKER, Role.SCHEDULER, backup=BackupStep.REFERENCED_FILES
     )
+    lake: LakeStorage | None = port("lake.storage", Role.SCHEDULER, fallback=NoneType)
     geo: GeoLocator = port("geo.database", Role.INGEST, Role.CONSUMER, fallback=UnknownLocations)
     devices: UserAgentParser = port("devices.user_agent_parser", Role.INGEST, Role.CONSUMER)
     domains: PublicSuffixList = port("domains.public_suffix_list", Role.CONSUMER)
@@ -259,6 +263,8 @@ class Ports:
             StartupError: a method that the port declares is missing, or differs; the message names the plugin.
         """
         adapter = self.registry.open_adapter(declared.name, url, base_folder=self.folder)
+        if declared.name == "events" and callable(getattr(adapter, "use_clock", None)):
+            adapter.use_clock(self.clock)
         plugin = self.registry.plugin_of_adapter(declared.name, url.partition("://")[0].lower())
         if plugin is None or plugin.origin is PluginOrigin.BUILT_IN:
             return adapter
@@ -319,17 +325,18 @@ class Ports:
 
     def event_store_recorder(self) -> EventStoreRecorder:
         """Returns the component that remembers the event store of the deployment, and that it has events."""
-        return EventStoreRecorder(self.events, self.workspace, self._event_store_location, self.clock)
+        return EventStoreRecorder(self.events, self.workspace, self.event_store_location, self.clock)
 
     def missing_event_store_check(self, *, is_queue_open: bool) -> MissingEventStoreCheck:
         """Returns the check that the event store of the deployment is there."""
         ledger = self.queue if is_queue_open else None
         return MissingEventStoreCheck(
-            self.events, self.workspace, ledger, self._event_store_location, self.clock
+            self.events, self.workspace, ledger, self.event_store_location, self.clock
         )
 
     @property
-    def _event_store_location(self) -> str:
+    def event_store_location(self) -> str:
+        """The URL of the event store without secrets."""
         return redact_url(PORTS["events"].url(self._settings))
 
     def bindings_of_all_adapters(self) -> Bindings:

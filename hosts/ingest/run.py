@@ -203,7 +203,7 @@ def create_ingest_host_app(
 
 def _build_webhook_handler(settings: Settings, ports: Ports, workspaces: WorkspaceCache) -> WebhookHandler:
     return WebhookHandler(
-        providers=ports.registry.revenue_providers,
+        providers=ports.registry.webhook_providers,
         workspaces=workspaces,
         connections=ports.workspace.connections,
         secrets=ports.connection_secrets,

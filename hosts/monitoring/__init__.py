@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING, Final
 from hosts.asgi import App
 from hosts.asgi_runner import bind_listener, listener_address, serve_until_shutdown
 from hosts.composition.adapter_wrappers import wrap_adapters
-from hosts.composition.plugin_watch import PluginCall, watch_plugins_of_other_packages
+from hosts.composition.plugin_watch import watch_plugins
 from hosts.composition.ports import Ports
+from hosts.composition.watched_calls import PluginCall
 from hosts.monitoring.canary import Canary
 from service_core.api.readiness import Probe, ReadinessChecker
 from service_core.delivery.exports.models import ExportStatus
 from service_core.delivery.exports.ports import ExportJobs
 from service_core.extensions.registry import Registry
+from service_core.ingestion.transforms.run_transforms import TransformUse
 from service_core.kernel.settings import MonitoringSettings
 
 if TYPE_CHECKING:
@@ -43,21 +45,29 @@ def is_enabled() -> bool:
 def instrument_registry_if_enabled(registry: Registry) -> Registry:
     """Returns the registry with its adapters instrumented.
 
-    Plugins of other packages are watched in any case: one that blocks the event loop is named in the log.
+    Plugins are watched in any case: one that blocks the event loop is named in the log.
     """
     if not is_enabled():
-        return watch_plugins_of_other_packages(registry, _ignore_call)
+        return watch_plugins(registry, _ignore_call)
     from hosts.monitoring.instrumentation import (  # noqa: PLC0415 - see above
         instrument_queue_or_event_store,
         record_plugin_call,
     )
 
-    watched = watch_plugins_of_other_packages(registry, record_plugin_call)
+    watched = watch_plugins(registry, record_plugin_call)
     return wrap_adapters(watched, instrument_queue_or_event_store)
 
 
 def _ignore_call(_: PluginCall) -> None:
     pass
+
+
+def count_transform_if_enabled(plugin: str, use: TransformUse) -> None:
+    """Counts and times what a transform did in a batch, and sets whether it is left out."""
+    if is_enabled():
+        from hosts.monitoring.instrumentation import record_transform_use  # noqa: PLC0415 - see above
+
+        record_transform_use(plugin, use)
 
 
 def instrument_event_appends_if_enabled(store: object) -> object:

@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from hosts.composition.adapter_wrappers import WrappedAdapter, awaitable_methods
-from hosts.composition.plugin_watch import PluginCall
 from hosts.composition.ports import PORTS
+from hosts.composition.watched_calls import PluginCall
 from hosts.monitoring import prometheus_metrics
 from service_core.ingestion.ports import EnqueueResult, EventStore
+from service_core.ingestion.transforms.run_transforms import TransformUse
 
 AsyncMethod = Callable[..., Awaitable[Any]]
 
@@ -27,10 +28,18 @@ def instrument_queue_or_event_store(port: str, adapter: Any) -> Any:
 
 
 def record_plugin_call(call: PluginCall) -> None:
-    """Counts and times a call of a plugin of another package."""
+    """Counts and times a call of a plugin."""
     prometheus_metrics.PLUGIN_CALL_SECONDS.labels(call.plugin, call.method).observe(call.seconds)
     if call.is_fault:
         prometheus_metrics.PLUGIN_FAULTS.labels(call.plugin, call.method).inc()
+
+
+def record_transform_use(plugin: str, use: TransformUse) -> None:
+    """Times the calls of a transform in a batch, counts those that failed, and sets whether it is left out."""
+    prometheus_metrics.PLUGIN_CALL_SECONDS.labels(plugin, use.transform_id).observe(use.seconds)
+    if use.failures:
+        prometheus_metrics.PLUGIN_FAULTS.labels(plugin, use.transform_id).inc(use.failures)
+    prometheus_metrics.PLUGIN_LEFT_OUT.labels(plugin, use.transform_id).set(use.is_left_out)
 
 
 def instrument_event_appends(store: Any) -> Any:

@@ -41,12 +41,16 @@ READ_ERRORS: Final = Counter(
     "touchpoint_store_read_faults", "Questions the event store did not answer.", ["read", "fault"]
 )
 PLUGIN_CALL_SECONDS: Final = Histogram(
-    "touchpoint_plugin_call_seconds", "One call of a plugin of another package.", ["plugin", "method"],
+    "touchpoint_plugin_call_seconds", "One call of a plugin, or all calls of a transform in a batch.", ["plugin", "method"],
     buckets=_FAST_BUCKETS,
 )  # fmt: skip
 PLUGIN_FAULTS: Final = Counter(
-    "touchpoint_plugin_faults", "Calls of a plugin of another package that raised an undeclared exception.",
+    "touchpoint_plugin_faults", "Calls of a plugin that raised an undeclared exception.",
     ["plugin", "method"],
+)  # fmt: skip
+PLUGIN_LEFT_OUT: Final = Gauge(
+    "touchpoint_plugin_left_out", "Whether a transform of a plugin is left out because it keeps failing: 1 or 0.",
+    ["plugin", "transform"], multiprocess_mode="livemax",
 )  # fmt: skip
 EXPORT_JOBS: Final = Gauge(
     "touchpoint_exports", "Export jobs by state.", ["status"], multiprocess_mode="mostrecent"

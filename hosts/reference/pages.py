@@ -16,6 +16,8 @@ from hosts.reference.tools import render_tools_page
 from service_core.access.billing_plans import BILLING_PLANS
 from service_core.analytics.measures import FilterOperator, Relation
 from service_core.analytics.reads.event_row import EventRowList
+from service_core.delivery.lake.columns import EVENT_LAKE_COLUMNS, SCHEMA_VERSION
+from service_core.delivery.lake.models import DEFINITIONS, MANIFEST_NAME
 from service_core.extensions.registry import Registry
 from service_core.ingestion.channel_rules import RULES_VERSION
 from service_core.ingestion.channel_rules.channels import CHANNEL_RULES
@@ -31,6 +33,7 @@ _TITLES: Final[Mapping[str, str]] = {
     "models.md": "Attribution models",
     "channels.md": "Channel rules, in the order they are tried",
     "events.md": "Columns of an event",
+    "lake.md": "Files of the lake: layout, manifest, columns",
     "errors.md": "Error codes by status",
     "settings.md": "Settings of a deployment",
     "adapters.md": "Installed adapters by port",
@@ -68,6 +71,7 @@ def render_reference_pages(registry: Registry, pyproject: Path = Path("pyproject
         "models.md": _render_attribution_models(registry),
         "channels.md": _render_channels(),
         "events.md": _render_event_columns(),
+        "lake.md": _render_lake(),
         "errors.md": _render_errors(),
         "settings.md": _render_settings(),
         "adapters.md": _render_adapters(registry),
@@ -187,6 +191,27 @@ def _render_internal_columns() -> str:
     rows = ((format_code(f.name), f.description) for f in columns)
     intro = "Queries use them; no answer shows them."
     return render_section("Internal columns", intro, render_table(("column", "meaning"), rows))
+
+
+def _render_lake() -> str:
+    rows = (
+        (format_code(c.name), c.type_name, "" if c.is_required else "yes", c.description)
+        for c in EVENT_LAKE_COLUMNS
+    )
+    intro = (
+        f"Each workspace has a folder named by its public id, with `{MANIFEST_NAME}` and "
+        "`events/date=YYYY-MM-DD/<digest>.parquet`. The manifest lists the files that belong together: read those, never "
+        f"all that lie there. Version {SCHEMA_VERSION} of the layout."
+    )
+    terms = ((format_code(name), meaning) for name, meaning in DEFINITIONS.items())
+    return render_page(
+        "Lake",
+        intro,
+        render_section("Manifest", "Terms of the manifest.", render_table(("term", "meaning"), terms)),
+        render_section(
+            "Columns", "In the order of the files.", render_table(("column", "type", "null", "meaning"), rows)
+        ),
+    )
 
 
 def _render_errors() -> str:

@@ -2,19 +2,22 @@
 
 import asyncio
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
+from uuid import UUID
 
 from hosts.remote_event_store.messages import (
     MessageKind,
     decode_session_states,
+    decode_stored_event_keys,
+    encode_event_ids,
     encode_session_keys,
     read_message,
     write_message,
 )
 from service_core.analytics.ports import StoreUnavailable
 from service_core.ingestion.models import Event
-from service_core.ingestion.ports import SessionKey, SessionState
+from service_core.ingestion.ports import SessionKey, SessionState, StoredEventKey
 
 EncodeBatch = Callable[[Sequence[Event]], bytes]
 """Encodes events for `append_encoded` of the store."""
@@ -63,6 +66,18 @@ class RemoteEventStore:
         """
         return decode_session_states(
             await self._request(MessageKind.SESSION_STATES, encode_session_keys(keys))
+        )
+
+    async def find_events_by_id(
+        self, workspace_id: UUID, event_ids: Collection[str]
+    ) -> Sequence[StoredEventKey]:
+        """Returns the stored events with these ids; see `EventStore.find_events_by_id`.
+
+        Raises:
+            StoreUnavailable: the store failed, or its process has ended.
+        """
+        return decode_stored_event_keys(
+            await self._request(MessageKind.EVENTS_BY_ID, encode_event_ids(workspace_id, event_ids))
         )
 
     async def _request(self, kind: MessageKind, payload: bytes) -> bytes:

@@ -4,7 +4,7 @@ A message is one byte that says what it is, the length of its payload in eight b
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import Final, NamedTuple
@@ -12,7 +12,7 @@ from uuid import UUID
 
 import orjson
 
-from service_core.ingestion.ports import SessionKey, SessionState
+from service_core.ingestion.ports import SessionKey, SessionState, StoredEventKey
 
 _LENGTH_BYTES: Final = 8
 
@@ -22,6 +22,7 @@ class MessageKind(bytes, Enum):
 
     APPEND = b"a"
     SESSION_STATES = b"s"
+    EVENTS_BY_ID = b"i"
     DONE = b"d"
     FAILED = b"f"
 
@@ -71,6 +72,30 @@ def decode_session_states(payload: bytes) -> dict[SessionKey, SessionState]:
         (UUID(workspace), visitor, session): _state_of_fields(fields)
         for (workspace, visitor, session), fields in orjson.loads(payload)
     }
+
+
+def encode_event_ids(workspace_id: UUID, event_ids: Collection[str]) -> bytes:
+    """Returns a workspace and event ids as JSON."""
+    return orjson.dumps((workspace_id, list(event_ids)))
+
+
+def decode_event_ids(payload: bytes) -> tuple[UUID, list[str]]:
+    """Returns the workspace and the event ids that `encode_event_ids` wrote."""
+    workspace, event_ids = orjson.loads(payload)
+    return UUID(workspace), event_ids
+
+
+def encode_stored_event_keys(keys: Sequence[StoredEventKey]) -> bytes:
+    """Returns keys of stored events as JSON."""
+    return orjson.dumps([tuple(key) for key in keys])
+
+
+def decode_stored_event_keys(payload: bytes) -> list[StoredEventKey]:
+    """Returns the keys of stored events that `encode_stored_event_keys` wrote."""
+    return [
+        StoredEventKey(event_id, seq, datetime.fromisoformat(at), source)
+        for event_id, seq, at, source in orjson.loads(payload)
+    ]
 
 
 def _state_of_fields(fields: dict[str, object]) -> SessionState:

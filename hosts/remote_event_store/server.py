@@ -3,18 +3,21 @@
 import asyncio
 import logging
 import socket
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, Protocol
+from uuid import UUID
 
 from hosts.remote_event_store.messages import (
     Message,
     MessageKind,
+    decode_event_ids,
     decode_session_keys,
     encode_session_states,
+    encode_stored_event_keys,
     read_message,
     write_message,
 )
-from service_core.ingestion.ports import SessionKey, SessionState
+from service_core.ingestion.ports import SessionKey, SessionState, StoredEventKey
 
 _log: Final = logging.getLogger("touchpoint.consumer")
 
@@ -27,6 +30,11 @@ class EncodedAppends(Protocol):
 
     async def session_states(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
         """Returns the states of sessions."""
+
+    async def find_events_by_id(
+        self, workspace_id: UUID, event_ids: Collection[str]
+    ) -> Sequence[StoredEventKey]:
+        """Returns the stored events with these ids."""
 
 
 async def serve_event_store(connection: socket.socket, store: EncodedAppends) -> None:
@@ -50,6 +58,9 @@ async def _answer_or_describe_failure(request: Message, store: EncodedAppends) -
     try:
         if request.kind is MessageKind.APPEND:
             return MessageKind.DONE, b"%d" % await store.append_encoded(request.payload)
+        if request.kind is MessageKind.EVENTS_BY_ID:
+            found = await store.find_events_by_id(*decode_event_ids(request.payload))
+            return MessageKind.DONE, encode_stored_event_keys(found)
         states = await store.session_states(decode_session_keys(request.payload))
         return MessageKind.DONE, encode_session_states(states)
     except Exception as fault:  # noqa: BLE001 - the consumer goes on

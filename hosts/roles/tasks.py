@@ -15,8 +15,10 @@ from hosts.data_import.file_search import build_personal_import_files
 from hosts.worker.consumer import build_ingest_pipeline, consume_queue_until_stopped
 from hosts.worker.exports import MAINTENANCE_SECONDS, maintain_exports
 from hosts.worker.imports import build_import_worker, maintain_imports
+from hosts.worker.lake import LAKE_SECONDS, build_lake_writer, write_and_log_due_lakes
 from hosts.worker.notifications import NOTIFICATION_SECONDS, build_notifications
 from hosts.worker.periodic import run_periodically_until_stopped
+from hosts.worker.plugin_tasks import build_plugin_tasks_if_any, run_plugin_tasks_until_stopped
 from hosts.worker.postbacks import send_due_postbacks_until_stopped
 from hosts.worker.reenrichment import run_requested_reenrichments
 from hosts.worker.sync_scheduler import sync_due_workspaces_until_stopped
@@ -25,7 +27,7 @@ from service_core.commerce.fx.sync_rates import ExchangeRateSync
 from service_core.commerce.sync.connection_sync import ConnectionSync
 from service_core.delivery.exports.export_worker import ExportWorker
 from service_core.delivery.imports.removal import ImportRemoval
-from service_core.kernel.settings import IngestSettings, PostbacksSettings, Settings
+from service_core.kernel.settings import IngestSettings, LakeSettings, PostbacksSettings, Settings
 from service_core.privacy.data_ageing import PersonalDataAgeing
 from service_core.privacy.erase_person import PersonErasure
 from service_core.privacy.models import Erasure
@@ -103,6 +105,13 @@ def quarantine_cleanup_task(ports: Ports, settings: IngestSettings, stop: asynci
     )
 
 
+def event_version_cleanup_task(ports: Ports, retention_days: int, stop: asyncio.Event) -> Work:
+    """Deletes earlier versions of events once their retention is over."""
+    return run_periodically_until_stopped(
+        CLEANUP_SECONDS, lambda: delete_old_event_versions(ports, retention_days), stop
+    )
+
+
 def postback_tasks(ports: Ports, settings: PostbacksSettings, stop: asyncio.Event) -> Iterator[Work]:
     """Yields the task that sends conversions, where a plugin sends any."""
     delivery = build_delivery_worker_if_any_sender(ports, settings)
@@ -110,11 +119,27 @@ def postback_tasks(ports: Ports, settings: PostbacksSettings, stop: asyncio.Even
         yield send_due_postbacks_until_stopped(delivery, stop)
 
 
+def lake_tasks(ports: Ports, settings: LakeSettings, stop: asyncio.Event) -> Iterator[Work]:
+    """Yields the task that writes the lakes of workspaces, where there is a storage for them."""
+    if ports.lake is not None:
+        write = partial(
+            write_and_log_due_lakes, build_lake_writer(ports), timedelta(minutes=settings.interval_minutes)
+        )
+        yield run_periodically_until_stopped(LAKE_SECONDS, write, stop)
+
+
 def notification_task(ports: Ports, settings: Settings, stop: asyncio.Event) -> Work:
     """Queues due e-mails and alerts, and sends what is in the outbox."""
     return run_periodically_until_stopped(
         NOTIFICATION_SECONDS, build_notifications(ports, settings).run, stop
     )
+
+
+def plugin_tasks(ports: Ports, settings: Settings, stop: asyncio.Event) -> Iterator[Work]:
+    """Yields the task that runs reactions and jobs of plugins, where a plugin has any."""
+    tasks = build_plugin_tasks_if_any(ports, settings.plugins)
+    if tasks is not None:
+        yield run_plugin_tasks_until_stopped(tasks, stop)
 
 
 def build_person_erasure(ports: Ports) -> PersonErasure:
@@ -162,6 +187,11 @@ async def age_personal_data(ageing: PersonalDataAgeing) -> None:
     aged = await ageing.run()
     for workspace_id, events in aged.deleted_events.items():
         _privacy_log.info("%d events of workspace %s were deleted by age", events, workspace_id)
+
+
+async def delete_old_event_versions(ports: Ports, retention_days: int) -> None:
+    """Deletes the earlier versions of events whose retention is over."""
+    await ports.events.delete_event_versions(ports.clock() - timedelta(days=retention_days))
 
 
 async def delete_and_log_old_quarantine_unless_kept_forever(ports: Ports, retention_days: int) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 from uuid import UUID
 
@@ -10,8 +10,10 @@ import orjson
 
 from hosts.composition.ports import Ports
 from hosts.composition.providers import build_message_store, build_rule_trigger
-from hosts.monitoring import canary
+from hosts.composition.transforms import build_event_transforms
+from hosts.monitoring import canary, count_transform_if_enabled
 from hosts.shutdown_sleep import sleep_unless_stopped
+from hosts.worker.plugin_tasks import build_reaction_trigger
 from service_core.access.models import Workspace
 from service_core.access.workspace_cache import WorkspaceCache
 from service_core.analytics.event_rules.revenue_events import is_revenue_event
@@ -20,7 +22,8 @@ from service_core.commerce.providers.unverified_messages import UnverifiedMessag
 from service_core.ingestion.enrichment import Enricher
 from service_core.ingestion.event_source import SdkUserAgents
 from service_core.ingestion.models import UNVERIFIED_HEADER, ReceivedEvent
-from service_core.ingestion.pipeline import IngestPipeline
+from service_core.ingestion.pipeline import IngestPipeline, RuleCandidate
+from service_core.ingestion.ports import TransformGap
 from service_core.ingestion.traffic_classification import TrafficClassifier
 from service_core.kernel.settings import Settings
 
@@ -49,23 +52,32 @@ def build_ingest_pipeline(ports: Ports, settings: Settings) -> IngestPipeline:
     known = WorkspaceCache(ports.workspace.credentials)
 
     async def find_canary_or_workspace(workspace_id: UUID) -> Workspace | None:
-        return (
-            canary.CANARY_WORKSPACE
-            if workspace_id == canary.CANARY_WORKSPACE.id
-            else await known.find_by_id(workspace_id)
-        )
+        return canary.CANARY_WORKSPACE if _is_canary(workspace_id) else await known.find_by_id(workspace_id)
 
     matching, messages = build_rule_trigger(ports, settings.postbacks), build_message_store(ports, settings)
-    revenue_providers = ports.registry.revenue_providers
+    reactions = build_reaction_trigger(ports, settings.plugins)
+
+    async def enqueue_postbacks_and_reactions(candidates: Sequence[RuleCandidate]) -> None:
+        if matching is not None:
+            await matching.enqueue_postbacks(candidates)
+        await reactions.queue_reactions(
+            [candidate for candidate in candidates if not _is_canary(candidate.event.workspace_id)]
+        )
+
+    async def record_gaps_of_stored_workspaces(gaps: Collection[TransformGap]) -> None:
+        if own := [gap for gap in gaps if not _is_canary(gap.workspace_id)]:
+            await ports.workspace.transform_gaps.add_gaps(own)
+
+    webhook_providers = ports.registry.webhook_providers
 
     unverified = ports.build_from_adapters(UnverifiedMessages)
 
     async def map_kept_message(arrival: ReceivedEvent) -> ReceivedEvent | None:
         if UNVERIFIED_HEADER in arrival.headers:
-            arrival = await unverified.verify(arrival, revenue_providers)
+            arrival = await unverified.verify(arrival, webhook_providers)
             if UNVERIFIED_HEADER in arrival.headers:
                 return arrival
-        return await messages.map_kept_message_again(arrival, revenue_providers)
+        return await messages.map_kept_message_again(arrival, webhook_providers)
 
     return IngestPipeline(
         ports.queue,
@@ -74,16 +86,25 @@ def build_ingest_pipeline(ports: Ports, settings: Settings) -> IngestPipeline:
         enricher,
         orjson.loads,
         links=ports.workspace.links,
-        on_stored=matching.enqueue_postbacks if matching else None,
+        on_stored=enqueue_postbacks_and_reactions if matching or reactions.event_names else None,
         external_id_events={
             name: event
-            for provider in revenue_providers.values()
+            for provider in webhook_providers.values()
             for name, event in provider.info.external_id_events.items()
         },
         map_kept_message=map_kept_message,
         is_paid_event=is_paid_event_of_workspace,
         data_version=ports.workspace.credentials.change_version,
+        transforms=build_event_transforms(ports.registry, settings.plugins, count_transform_if_enabled),
+        reaction_names=reactions.event_names,
+        on_transform_gaps=record_gaps_of_stored_workspaces,
+        clock=ports.clock,
     )
+
+
+def _is_canary(workspace_id: UUID) -> bool:
+    """Returns whether a workspace is the reserved one, which is in no store."""
+    return workspace_id == canary.CANARY_WORKSPACE.id
 
 
 async def consume_queue_until_stopped(pipeline: IngestPipeline, stop: asyncio.Event) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import reduce
 from io import BytesIO
 from itertools import chain, islice
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import polars as pl
 
@@ -49,7 +49,7 @@ class _ExportWriter(ABC):
 
     def render_rows(self, batch: RowBatch, max_rows: int) -> tuple[bytes, int]:
         """Returns the bytes of the first ``max_rows`` rows, and the number of rows in the batch."""
-        frame = self._build_frame(batch)
+        frame = build_frame(self._columns, batch)
         out = BytesIO()
         for piece in frame.head(max_rows).iter_slices(ROWS_PER_CHUNK):
             self.write_formatted_rows(piece.with_columns(self._spelled), out)
@@ -59,13 +59,27 @@ class _ExportWriter(ABC):
     def write_formatted_rows(self, frame: pl.DataFrame, out: BytesIO) -> None:
         """Writes the rows of a frame."""
 
-    def _build_frame(self, batch: RowBatch) -> pl.DataFrame:
-        if not isinstance(batch, Mapping):
-            return pl.DataFrame(batch)
-        return pl.DataFrame([_build_series(column, batch[column.name]) for column in self._columns])
+
+class _TypedColumn(Protocol):
+    """A column of a file of any kind."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def format(self) -> CellFormat:
+        """What it holds."""
 
 
-def _build_series(column: ExportColumn, values: Sequence[Any]) -> pl.Series:
+def build_frame(columns: Sequence[_TypedColumn], batch: RowBatch) -> pl.DataFrame:
+    """Returns a batch as a data frame with naive UTC timestamps and amounts in minor units."""
+    if not isinstance(batch, Mapping):
+        return pl.DataFrame(batch)
+    return pl.DataFrame([_build_series(column, batch[column.name]) for column in columns])
+
+
+def _build_series(column: _TypedColumn, values: Sequence[Any]) -> pl.Series:
     if column.format is not CellFormat.INSTANT:
         return pl.Series(column.name, values, dtype=_POLARS_TYPES.get(column.format, pl.String))
     return pl.Series(column.name, map(_without_zone, values), dtype=_POLARS_TYPES[CellFormat.INSTANT])
@@ -81,7 +95,7 @@ def _format_instant(name: str) -> pl.Expr:
     return pl.col(name).dt.strftime(_INSTANT_FORMAT)
 
 
-def _money_as_decimal_text_by_row_currency(amount_column: str) -> pl.Expr:
+def money_as_decimal_text_by_row_currency(amount_column: str) -> pl.Expr:
     """Formats minor units as a decimal by the row's currency; an amount without a currency stays."""
     amount, decimals = (
         pl.col(amount_column),
@@ -112,7 +126,7 @@ def _currency_decimals(currencies: pl.Series) -> pl.Series:
 
 _FORMATTERS: Final[Mapping[CellFormat, Callable[[str], pl.Expr]]] = {
     CellFormat.INSTANT: _format_instant,
-    CellFormat.MONEY: _money_as_decimal_text_by_row_currency,
+    CellFormat.MONEY: money_as_decimal_text_by_row_currency,
 }
 
 

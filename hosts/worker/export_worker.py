@@ -65,7 +65,7 @@ async def _run_one_export(file: Path) -> None:
     from hosts.worker.exports import build_export_worker  # noqa: PLC0415 - with it come the data frames: only here
     from hosts.worker.imports import build_import_worker  # noqa: PLC0415 - likewise
 
-    ports = load_ports(file)
+    ports = load_ports(file, instrument=monitoring.instrument_registry_if_enabled)
     events = ports.event_store_in_start_order()
     async with start_adapters([ports.workspace, ports.queue, *events, ports.export_storage]):
         if not await build_export_worker(ports).run_next():

@@ -23,6 +23,7 @@ from plugins.ingest_redis.stream_entries import (
 )
 from plugins.ingest_redis.writer import OfferedEntry, RejectedCount, StreamWriter
 from service_core.plugin import (
+    NONE_DROPPED,
     NOTHING_IGNORED,
     EnqueueFailed,
     EnqueueResult,
@@ -159,9 +160,10 @@ class RedisIngestQueue:
         stored: Sequence[Event],
         quarantined: Sequence[QuarantinedEvent],
         ignored: Mapping[int, Sequence[str]] = NOTHING_IGNORED,
+        dropped: Mapping[int, str] = NONE_DROPPED,
     ) -> None:
-        """Removes stored and quarantined events and counts them, in one step."""
-        await self._consumer.acknowledge_and_count(stored, quarantined, ignored)
+        """Removes stored, quarantined and dropped events and counts them, in one step."""
+        await self._consumer.acknowledge_and_count(stored, quarantined, ignored, dropped)
 
     async def ledger_rows(self, workspace_id: UUID, start: datetime, end: datetime) -> list[LedgerRow]:
         """Returns ledger rows with ``start <= hour < end``, oldest first."""

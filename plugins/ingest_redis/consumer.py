@@ -3,7 +3,7 @@
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID, uuid4
@@ -28,6 +28,8 @@ TIMEOUT_SECONDS: Final = 5.0
 _LATE: Final = timedelta(hours=24)
 _IDLE_CONSUMER_MILLISECONDS: Final = 24 * 3_600_000
 _REPLAY_BATCH_SIZE: Final = 100
+_DISORDER_MICROSECONDS: Final = 3_600_000_000
+"""An hour: so far may the clocks of ingest servers, and with them the order of receipt, differ."""
 
 
 class GroupConsumer:
@@ -59,15 +61,19 @@ class GroupConsumer:
         stored: Sequence[Event],
         quarantined: Sequence[QuarantinedEvent],
         ignored: Mapping[int, Sequence[str]],
+        dropped: Mapping[int, str],
     ) -> None:
         """Removes and counts events, in one step."""
         outcomes: list[str | int] = []
         columns = EventColumns.of_events(stored)
         values = map(columns.column, ("seq", "received_at", "timestamp", "is_bot"))
         for seq, received_at, at, is_bot in zip(*values, strict=True):
-            outcomes += (seq, int(received_at - at > _LATE), int(is_bot), "", ",".join(ignored.get(seq, ())))
+            unused = ",".join(ignored.get(seq, ()))
+            outcomes += (seq, int(received_at - at > _LATE), int(is_bot), "", unused, "")
         for aside in quarantined:
-            outcomes += (aside.queued.seq, 0, 0, aside.reason or "unknown", "")
+            outcomes += (aside.queued.seq, 0, 0, aside.reason or "unknown", "", "")
+        for seq, reason in dropped.items():
+            outcomes += (seq, 0, 0, "", "", reason)
         keys = [self._keys.stream, self._keys.moved, self._keys.moved_received]
         async with asyncio.timeout(TIMEOUT_SECONDS):
             await self._settle(keys, [CONSUMER_GROUP, self._keys.ledger, self._keys.quarantine, *outcomes])
@@ -143,29 +149,64 @@ class GroupConsumer:
         self, cutoff: datetime, rewrite: Callable[[ReceivedEvent], ReceivedEvent]
     ) -> int:
         """Replaces waiting events received before a time; a replaced one moves to the end and keeps its sequence number."""
-        cutoff_microseconds, changed, start = to_microseconds(cutoff), 0, "-"
-        async with asyncio.timeout(TIMEOUT_SECONDS):
-            newest: Any = await self._redis.xrevrange(self._keys.stream, count=1)
-        while newest:
-            async with asyncio.timeout(TIMEOUT_SECONDS):
-                page: Any = await self._redis.xrange(
-                    self._keys.stream, min=start, max=newest[0][0], count=_REPLAY_BATCH_SIZE
-                )
-            replaced: list[Any] = []
-            for name, fields in page:
-                if read_received_at(fields) >= cutoff_microseconds:
-                    continue
-                before = to_queued_event((name, [part for pair in fields.items() for part in pair])).arrival
-                if (after := rewrite(before)) != before:
-                    entry = build_stream_entry(after)
-                    replaced += (name, entry.received, entry.meta, entry.body)
-            if replaced:
-                async with asyncio.timeout(TIMEOUT_SECONDS):
-                    changed += await self._rewrite(self._keys_of_moved_events(), [CONSUMER_GROUP, *replaced])
-            if len(page) < _REPLAY_BATCH_SIZE:
-                break
-            start = f"({page[-1][0].decode()}"
+        cutoff_microseconds = to_microseconds(cutoff)
+        changed = 0
+        for pages in (
+            self._moved_entries(cutoff_microseconds),
+            self._entries_by_receipt(cutoff_microseconds),
+        ):
+            async for page in pages:
+                changed += await self._replace_changed_entries(page, cutoff_microseconds, rewrite)
         return changed
+
+    async def _moved_entries(self, cutoff_microseconds: int) -> AsyncGenerator[list[Any], None]:
+        """Yields the entries received before a time that were put back or rewritten: they are not in order of receipt."""
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            moved: Any = await self._redis.zrangebyscore(
+                self._keys.moved_received, "-inf", f"({cutoff_microseconds}"
+            )
+        for start in range(0, len(moved), _REPLAY_BATCH_SIZE):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                some = moved[start : start + _REPLAY_BATCH_SIZE]
+                names: Any = await self._redis.hmget(self._keys.moved, some)
+                async with self._redis.pipeline(transaction=False) as pipe:
+                    for name in filter(None, names):
+                        pipe.xrange(self._keys.stream, min=name, max=name)
+                    found: Any = await pipe.execute()
+            yield [entry for entries in found for entry in entries]
+
+    async def _entries_by_receipt(self, cutoff_microseconds: int) -> AsyncGenerator[list[Any], None]:
+        """Yields the other entries, in pages up to the first one that was received well after a time."""
+        start = "-"
+        while True:
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                page: Any = await self._redis.xrange(self._keys.stream, min=start, count=_REPLAY_BATCH_SIZE)
+            in_order = [(name, fields) for name, fields in page if b"sequence" not in fields]
+            yield in_order
+            latest = max((read_received_at(fields) for _, fields in in_order), default=0)
+            if len(page) < _REPLAY_BATCH_SIZE or latest >= cutoff_microseconds + _DISORDER_MICROSECONDS:
+                return
+            start = f"({page[-1][0].decode()}"
+
+    async def _replace_changed_entries(
+        self,
+        entries: Sequence[Any],
+        cutoff_microseconds: int,
+        rewrite: Callable[[ReceivedEvent], ReceivedEvent],
+    ) -> int:
+        """Replaces entries received before a time; returns how many changed."""
+        replaced: list[Any] = []
+        for name, fields in entries:
+            if read_received_at(fields) >= cutoff_microseconds:
+                continue
+            before = to_queued_event((name, [part for pair in fields.items() for part in pair])).arrival
+            if (after := rewrite(before)) != before:
+                entry = build_stream_entry(after)
+                replaced += (name, entry.received, entry.meta, entry.body)
+        if not replaced:
+            return 0
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            return int(await self._rewrite(self._keys_of_moved_events(), [CONSUMER_GROUP, *replaced]))
 
     def _keys_of_moved_events(self) -> list[str]:
         return [self._keys.stream, self._keys.sequence, self._keys.moved, self._keys.moved_received]

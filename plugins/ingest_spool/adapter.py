@@ -22,6 +22,7 @@ from plugins.ingest_spool.schema import (
 from plugins.ingest_spool.settings import SpoolSettings
 from plugins.ingest_spool.writer import DUPLICATE, GroupCommitWriter
 from service_core.plugin import (
+    NONE_DROPPED,
     NOTHING_IGNORED,
     EnqueueFailed,
     EnqueueResult,
@@ -145,11 +146,12 @@ class SpoolQueue:
         stored: Sequence[Event],
         quarantined: Sequence[QuarantinedEvent],
         ignored: Mapping[int, Sequence[str]] = NOTHING_IGNORED,
+        dropped: Mapping[int, str] = NONE_DROPPED,
     ) -> None:
-        """Removes stored and quarantined events and counts them, in one commit."""
+        """Removes stored, quarantined and dropped events and counts them, in one commit."""
         await self._writer.run_on_writer_thread(
             lambda connection: consumer.acknowledge_and_sweep_expired_claims(
-                connection, stored, quarantined, ignored
+                connection, stored, quarantined, ignored, dropped
             )
         )
 

@@ -70,12 +70,13 @@ LedgerCounts = defaultdict[LedgerKey, list[int]]
 
 
 class EventOutcome(NamedTuple):
-    """The outcome of an event; ``late`` and ``bot`` belong to a stored one."""
+    """The outcome of an event; ``late`` and ``bot`` belong to a stored one, ``dropped`` is the reason of a dropped one."""
 
     late: bool = False
     bot: bool = False
     quarantined: QuarantinedEvent | None = None
     ignored: tuple[str, ...] = ()
+    dropped: str | None = None
 
 
 def list_oldest_queued(connection: sqlite3.Connection, limit: int) -> list[QueuedEvent]:
@@ -105,6 +106,7 @@ def acknowledge_and_sweep_expired_claims(
     stored: Sequence[Event],
     quarantined: Sequence[QuarantinedEvent],
     ignored: Mapping[int, Sequence[str]],
+    dropped: Mapping[int, str],
 ) -> None:
     """Removes events from the queue, counts and quarantines them in one commit, and deletes some expired claims."""
     columns = EventColumns.of_events(stored)
@@ -114,6 +116,7 @@ def acknowledge_and_sweep_expired_claims(
         for seq, received_at, at, is_bot in zip(seqs, received, happened, bots, strict=True)
     }
     outcome_by_seq |= {event.queued.seq: EventOutcome(quarantined=event) for event in quarantined}
+    outcome_by_seq |= {seq: EventOutcome(dropped=reason) for seq, reason in dropped.items()}
     moments = received + [q.queued.arrival.received_at for q in quarantined]
     with write_transaction(connection):
         _remove_from_batches_and_count_once(connection, outcome_by_seq)
@@ -240,7 +243,7 @@ def _remove_from_batches_and_count_once(
 ) -> None:
     """Removes events from their batches and counts them; an event removed before is not counted again."""
     counts: LedgerCounts = defaultdict(lambda: [0, 0, 0, 0])
-    ignored: Counter[tuple[LedgerKey, str]] = Counter()
+    reasons: Counter[tuple[LedgerKey, str]] = Counter()
     empty = []
     batch_numbers = dump_json(list({seq // MAX_EVENTS_PER_BATCH for seq in outcome_by_seq}))
     for number, known, text in connection.execute(_SELECT_BATCHES, (batch_numbers,)).fetchall():
@@ -252,10 +255,13 @@ def _remove_from_batches_and_count_once(
                 continue
             outcome, places[place] = outcome_by_seq[seq], None
             lane, tally = tallies[entry.ledger_key]
-            stored = outcome.quarantined is None
-            for column, holds in enumerate((stored, not stored, outcome.late, outcome.bot)):
+            is_quarantined = outcome.quarantined is not None
+            is_stored = not is_quarantined and outcome.dropped is None
+            for column, holds in enumerate((is_stored, is_quarantined, outcome.late, outcome.bot)):
                 tally[column] += holds
-            ignored.update((lane, IGNORED_PREFIX + reason) for reason in outcome.ignored)
+            reasons.update((lane, IGNORED_PREFIX + reason) for reason in outcome.ignored)
+            if outcome.dropped is not None:
+                reasons[lane, outcome.dropped] += 1
             if outcome.quarantined is not None:
                 _insert_quarantined(connection, lane, entry, outcome.quarantined)
         rest = sum(place is not None for place in places)
@@ -265,7 +271,7 @@ def _remove_from_batches_and_count_once(
             empty.append(number)
     connection.execute(_DELETE_BATCHES, (dump_json(empty),))
     _add_to_ledger(connection, counts)
-    rows = [(*lane, reason, events) for (lane, reason), events in ignored.items()]
+    rows = [(*lane, reason, events) for (lane, reason), events in reasons.items()]
     connection.execute(_ADD_REASONS, (dump_json(rows),))
 
 

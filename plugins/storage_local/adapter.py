@@ -46,12 +46,12 @@ class LocalStorage:
         """Gives a file that is stored and durable once the block ends without an error."""
         place = self._file_path_or_reject_name(name)
         draft = place.with_name(place.name + DRAFT_SUFFIX)
-        file = await asyncio.to_thread(_create_draft, draft)
+        file = await asyncio.to_thread(create_draft, draft)
         try:
             yield file
-            await asyncio.to_thread(_sync_and_rename_draft, file, draft, place)
+            await asyncio.to_thread(sync_and_rename_draft, file, draft, place)
         except BaseException:
-            await asyncio.to_thread(_discard_draft, file, draft)
+            await asyncio.to_thread(discard_draft, file, draft)
             raise
 
     async def signed_url_if_supported(self, name: str, lifetime: timedelta) -> None:
@@ -83,11 +83,12 @@ class LocalStorage:
         return self._folder / name
 
 
-def _create_draft(draft: Path) -> BinaryIO:
+def create_draft(draft: Path) -> BinaryIO:
+    """Opens a new file that only the user of the service can read."""
     return os.fdopen(os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb")
 
 
-def _sync_and_rename_draft(file: BinaryIO, draft: Path, target: Path) -> None:
+def sync_and_rename_draft(file: BinaryIO, draft: Path, target: Path) -> None:
     """Writes the bytes and the name of the file to disk."""
     file.flush()
     os.fsync(file.fileno())
@@ -100,7 +101,8 @@ def _sync_and_rename_draft(file: BinaryIO, draft: Path, target: Path) -> None:
         os.close(folder)
 
 
-def _discard_draft(file: BinaryIO, draft: Path) -> None:
+def discard_draft(file: BinaryIO, draft: Path) -> None:
+    """Removes a draft and closes it."""
     draft.unlink(missing_ok=True)
     try:
         file.close()

@@ -27,7 +27,7 @@ class S3Storage:
 
     def __init__(self, settings: S3Settings) -> None:
         self._settings = settings
-        self._store = S3Store(settings.bucket, **_client_options_without_unset(settings))
+        self._store = S3Store(settings.bucket, **client_options_without_unset(settings))
 
     async def check(self) -> None:
         """Checks that the bucket can be reached; writes nothing.
@@ -35,7 +35,7 @@ class S3Storage:
         Raises:
             StartupError: it cannot.
         """
-        await require_reachable_bucket(self._settings, _client_options_without_unset(self._settings))
+        await require_reachable_bucket(self._settings, client_options_without_unset(self._settings))
 
     @asynccontextmanager
     async def open_for_write(self, name: str, download_name: str) -> AsyncIterator[BinaryIO]:
@@ -83,7 +83,7 @@ class S3Storage:
             yield bytes(chunk)
 
 
-def _client_options_without_unset(settings: S3Settings) -> dict[str, Any]:
+def client_options_without_unset(settings: S3Settings) -> dict[str, Any]:
     """Returns the options of the client library; key and secret come from the environment when not given."""
     path_style = settings.path_style if settings.path_style is not None else settings.endpoint is not None
     options = {

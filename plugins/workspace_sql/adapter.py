@@ -37,6 +37,7 @@ from plugins.workspace_sql.subscriptions import SqlSubscriptions
 from plugins.workspace_sql.sync_leases import SqlSyncLeases
 from plugins.workspace_sql.transactions import SqlTransactions
 from plugins.workspace_sql.transfer import SqlTransfer
+from plugins.workspace_sql.transform_gaps import SqlTransformGaps
 from plugins.workspace_sql.unique_keys import SqlShareLinkViews, SqlUniqueKeyLookup
 from plugins.workspace_sql.usage_alerts import SqlUsageAlerts
 from service_core.plugin import WorkspaceStore
@@ -130,5 +131,6 @@ def open_store(settings: SqliteSettings | PostgresSettings) -> SqlWorkspaceStore
         erasures=SqlErasures(database),
         personal_records=SqlPersonalRecords(database),
         event_store_record=SqlEventStoreRecord(database),
+        transform_gaps=SqlTransformGaps(database),
         transfer=SqlTransfer(database),
     )

@@ -1,6 +1,7 @@
 """Stores of erasures, and of the records about persons that they remove."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
@@ -32,9 +33,11 @@ from service_core.plugin import Erasure, ErasureStatus, PersonSubject
 _T = TypeVar("_T")
 _PART_SIZE: Final = 500
 _IDENTITY_LINK: Final = "identity_link"
-_APPROVAL: Final = "write_approval"
-_WRITES_OF_APPROVAL: Final = ("name", "requests", "planned_changes")
-"""The parts of an approval that are content; the others say who asked for it and decided it."""
+_HELD_WRITES: Final = {"write_approvals": "write_approval", "change_sets": "change_set"}
+"""Kind of record in certificates and access requests -> type of the records that hold writes which are not applied."""
+
+_CONTENT_OF_WRITES: Final = ("name", "requests", "planned_changes")
+"""The parts of these that are content; the others say who asked for them and decided them."""
 _SUBSCRIPTION_TABLES: Final = (REPORTED_STATES, SUBSCRIPTION_PAYMENTS, MOVEMENTS, STATUS_PERIODS)
 
 
@@ -69,7 +72,7 @@ class SqlPersonalRecords(SqlStore):
     async def find_personal_records(
         self, workspace_id: UUID, subject: PersonSubject
     ) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """Returns postbacks, subscription reports and payments, and audit entries about a person."""
+        """Returns postbacks, subscription reports and payments, writes that are held, and audit entries about a person."""
         async with self._database.read() as connection:
             return await connection.run_sync(_find_records, workspace_id, subject)
 
@@ -106,7 +109,10 @@ def _erase_records(connection: sa.Connection, workspace_id: UUID, subject: Perso
         ),
         "subscriptions": _delete_subscriptions(connection, workspace_id, subject),
         "identity_link_revocations": _delete_revocations(connection, workspace_id, subject),
-        "write_approvals": _delete_approvals(connection, workspace_id, subject),
+        **{
+            kind: _delete_resources(connection, workspace_id, type_, partial(_names_person, subject))
+            for kind, type_ in _HELD_WRITES.items()
+        },
         "audit_entries": _redact_audit_entries(connection, workspace_id, subject),
         "idempotency_answers": _delete_idempotency_answers(connection, workspace_id, subject),
     }
@@ -148,14 +154,22 @@ def _delete_revocations(connection: sa.Connection, workspace_id: UUID, subject: 
     )
 
 
-def _delete_approvals(connection: sa.Connection, workspace_id: UUID, subject: PersonSubject) -> int:
-    """Deletes the approvals whose writes name a person, also expired ones."""
+def _content_about_person(subject: PersonSubject, state: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the content of writes that are held, without those that do not name the person but may name others."""
+    return {
+        name: [each for each in value if subject.redact(each) != each] if isinstance(value, list) else value
+        for name, value in _content_of_writes(state).items()
+    }
 
-    def names_person(state: Mapping[str, Any]) -> bool:
-        writes = [state.get(name) for name in _WRITES_OF_APPROVAL]
-        return bool(subject.redact(writes) != writes)
 
-    return _delete_resources(connection, workspace_id, _APPROVAL, names_person)
+def _content_of_writes(state: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: state[name] for name in _CONTENT_OF_WRITES if name in state}
+
+
+def _names_person(subject: PersonSubject, state: Mapping[str, Any]) -> bool:
+    """Returns whether writes that are held, also expired ones, name a person."""
+    writes = _content_of_writes(state)
+    return bool(subject.redact(writes) != writes)
 
 
 def _delete_resources(
@@ -219,6 +233,13 @@ def _find_records(
             for row in _rows(
                 connection, table, table.c.workspace_id == workspace_id, table.c.subscription.in_(part)
             )
+        ]
+    for kind, type_ in _HELD_WRITES.items():
+        held = _rows(connection, RESOURCES, matches(RESOURCES, workspace_id=workspace_id, type=type_))
+        found[kind] = [
+            {"id": row["id"], **_content_about_person(subject, row["state"])}
+            for row in held
+            if _names_person(subject, row["state"])
         ]
     entries = _rows(connection, AUDIT_LOG, AUDIT_LOG.c.workspace_id == workspace_id)
     found["audit_entries"] = [row["entry"] for row in entries if subject.is_mentioned_in(row["entry"])]

@@ -14,6 +14,7 @@ from plugins.workspace_sql.tables import EMAIL_CONSENTS, NOTIFICATIONS
 from service_core.plugin import (
     CONFIRM_OCCURRENCE,
     FAILED_CONFIRMATION_PAUSE,
+    PLUGIN_TASK_PREFIX,
     EmailConsent,
     Notification,
     NotificationStatus,
@@ -52,9 +53,16 @@ class SqlNotificationOutbox(SqlStore):
         }
         return [one for one in notifications if _is_absent_or_replaceable(one, stored.get(_key(one)))]
 
-    async def list_due_notifications(self, now: datetime, limit: int) -> list[Notification]:
+    async def list_due_notifications(
+        self, now: datetime, limit: int, *, of_plugin_tasks: bool = False
+    ) -> list[Notification]:
         """Returns the notifications whose next attempt is due and which no process sends, longest due first."""
-        due = sa.select(NOTIFICATIONS).where(_ROW.next_attempt_at <= now, is_free(NOTIFICATIONS, now))
+        runs_task = _ROW.source_type.startswith(PLUGIN_TASK_PREFIX, autoescape=True)
+        due = sa.select(NOTIFICATIONS).where(
+            _ROW.next_attempt_at <= now,
+            is_free(NOTIFICATIONS, now),
+            runs_task if of_plugin_tasks else sa.not_(runs_task),
+        )
         return await self._database.fetch_records(
             Notification, due.order_by(_ROW.next_attempt_at, _ROW.id).limit(limit)
         )

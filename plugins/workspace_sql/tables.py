@@ -194,6 +194,15 @@ USAGE_ALERTS: Final = sa.Table(
 )
 """One row per e-mail. It is written before the e-mail is sent."""
 
+TRANSFORM_GAPS: Final = sa.Table(
+    "transform_gaps",
+    METADATA,
+    cascading_reference_column("workspaces", primary_key=True),
+    sa.Column("hour", Instant, primary_key=True),
+    sa.Column("is_held", sa.Boolean, primary_key=True),
+)
+"""One row per workspace and hour with events that a transform failed for."""
+
 # notifications
 
 NOTIFICATIONS: Final = record_table(

@@ -41,7 +41,7 @@ class SqlTransactions(SqlStore):
     async def read(self, workspace_id: UUID) -> AsyncIterator[Transaction]:
         """Opens a transaction that only reads."""
         async with self._database.read() as connection:
-            yield _transaction(connection, workspace_id)
+            yield transaction_on(connection, workspace_id)
 
     @asynccontextmanager
     async def write(
@@ -49,10 +49,11 @@ class SqlTransactions(SqlStore):
     ) -> AsyncIterator[Transaction]:
         """Opens a transaction that holds the lock of the workspace from its start."""
         async with self._database.write(workspace_id, idempotency_digest=idempotency_digest) as connection:
-            yield _transaction(connection, workspace_id)
+            yield transaction_on(connection, workspace_id)
 
 
-def _transaction(connection: AsyncConnection, workspace_id: UUID) -> Transaction:
+def transaction_on(connection: AsyncConnection, workspace_id: UUID) -> Transaction:
+    """Returns the resources and the audit log of a workspace, read and written by a connection's transaction."""
     bound = connection, workspace_id
     return Transaction(
         _Resources(*bound),

@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
--- Removes events that are stored or set aside, and counts them. One that is gone already counts no more.
+-- Removes events that are stored, set aside or dropped, and counts them. One that is gone already counts no more.
 --
 -- KEYS  stream, moved (sequence -> id of an event that was put back or rewritten), times of receipt of these
 -- ARGV  group, prefix of a ledger hash, prefix of a quarantine,
 --       for each event: sequence, 1 when late, 1 when a bot's, reason it is set aside ("" when stored),
---       parts that could not be used, with commas between
+--       parts that could not be used, with commas between, reason it is dropped ("" otherwise)
 local stream, moved, moved_received = KEYS[1], KEYS[2], KEYS[3]
 local group, ledger, quarantine = ARGV[1], ARGV[2], ARGV[3]
 
@@ -20,7 +20,7 @@ local function find(sequence)
   return id, entry and entry[2]
 end
 
-for at = 4, #ARGV, 5 do
+for at = 4, #ARGV, 6 do
   local sequence, late, bot, reason = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   local id, fields = find(sequence)
   if fields then
@@ -31,7 +31,9 @@ for at = 4, #ARGV, 5 do
     redis.call('XACK', stream, group, id)
     redis.call('XDEL', stream, id)
     count(':waiting', -1)
-    if reason == '' then
+    if ARGV[at + 5] ~= '' then
+      count(':rejected:' .. ARGV[at + 5], 1)
+    elseif reason == '' then
       count(':stored', 1)
       if late == '1' then count(':late', 1) end
       if bot == '1' then count(':bots', 1) end
