@@ -157,6 +157,18 @@ def run_vendor_libraries(session: nox.Session) -> None:
     session.run("python", "-m", "tests.vendor_libraries", *session.posargs)
 
 
+@nox.session(name="wrong-plugins")
+def run_wrong_plugins(session: nox.Session) -> None:
+    """Runs the conformance kits on plugins that are wrong in one thing, and prints which ones they catch."""
+    session.run("python", "-m", "tests.plugin_kits")
+
+
+@nox.session(name="first-plugin")
+def time_first_plugin(session: nox.Session) -> None:
+    """Takes an author's way for five kinds, from the scaffold to an installed wheel in use, and prints the seconds of each step."""
+    session.run("python", "-m", "tests.plugin_author.first_plugin", *session.posargs)
+
+
 @nox.session(name="faults")
 def run_full_fault_injection(session: nox.Session) -> None:
     """Runs every fault injection test in full; takes ten minutes."""

@@ -2,11 +2,12 @@
 
 import pytest
 
-ONE_PROCESS = {"tests/e2e/": "one deployment", "_browser.py": "one browser"}
+ONE_PROCESS = {"tests/e2e/": "one deployment", "_browser.py": "one browser", "tests/assistant/": "one shop"}
 """Files with this in their name share what takes seconds to start."""
 
 LONG_TESTS = (
     "one browser",
+    "one shop",
     "tests/conformance/test_duckdb.py",
     "tests/fault_injection/test_exports.py",
     "one deployment",

@@ -63,7 +63,7 @@ async def test_owner_may_keep_the_keys_of_who_is_removed(deployment, key_request
     owner, admin, keys = await keys_of_admin(deployment, key_requests)
     heir = await deployment.add_member(key_requests.workspace, Role.OWNER, "heir@example.com")
     members, now = deployment.store.members, deployment.clock()
-    await leave_or_remove_unless_last_owner(members, owner, admin.account_id, now, keep_keys=True)
+    await leave_or_remove_unless_last_owner(members, owner, admin.account_id, now, owner_takes_over_keys=True)
     assert [await is_accepted(deployment, key) for key in keys] == [True, True, True]
     await leave_or_remove_unless_last_owner(members, heir, owner.account_id, now)
     assert [await is_accepted(deployment, key) for key in keys] == [False, False, True]
@@ -72,7 +72,7 @@ async def test_owner_may_keep_the_keys_of_who_is_removed(deployment, key_request
 async def test_who_leaves_keeps_no_keys(deployment, key_requests):
     _, admin, keys = await keys_of_admin(deployment, key_requests)
     await leave_or_remove_unless_last_owner(
-        deployment.store.members, admin, admin.account_id, deployment.clock(), keep_keys=True
+        deployment.store.members, admin, admin.account_id, deployment.clock(), owner_takes_over_keys=True
     )
     assert [await is_accepted(deployment, key) for key in keys] == [False, False, True]
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.cohorts.operations import get_lifetime_value, get_retention
 from service_core.analytics.cohorts.schemas import CohortQuery, RetentionQuery
+from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.funnels.operations import FunnelQuery, get_funnel
 from service_core.analytics.metrics.dimensions import CORE_DIMENSIONS
 from service_core.analytics.query.catalog import Catalog
@@ -40,7 +41,7 @@ def read_funnel(caller, queue, story):
             caller=caller,
             funnel_reader=store,
             event_reader=store,
-            queue=queue,
+            freshness=EventFreshness(queue),
             queries=QUERIES,
         )
 
@@ -57,7 +58,7 @@ def read_cohorts(caller, queue, story):
             "caller": caller,
             "cohort_reader": store,
             "converter": converter_without_rates(store),
-            "queue": queue,
+            "freshness": EventFreshness(queue),
             "queries": QUERIES,
         }
         retention = parse_query_parameters_leniently(RetentionQuery, pairs)

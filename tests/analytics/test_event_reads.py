@@ -6,6 +6,7 @@ import pytest
 
 from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.connections.providers import InstalledProviders
+from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.reads.context import get_context
@@ -21,6 +22,7 @@ from service_core.api.render import json_default
 from service_core.ingestion.models import WIRE_COLUMNS
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.request_parsing import parse_query_parameters_leniently
+from service_core.kernel.row_selection import RowSelection
 from service_core.testing.event_builder import EventBuilder, utc_instant
 from service_core.testing.memory.connections import MemoryConnections
 from service_core.testing.memory.postbacks import NoPostbacks
@@ -59,7 +61,11 @@ def read_events(caller, store, queue):
         query = parse_query_parameters_leniently(EventsQuery, (DAYS | parameters).items())
         return json_default(
             await get_events(
-                query, caller=caller, event_reader=store, queue=queue, queries=MetricQueries(Catalog(), ())
+                query,
+                caller=caller,
+                event_reader=store,
+                freshness=EventFreshness(queue),
+                queries=MetricQueries(Catalog(), ()),
             )
         )
 
@@ -149,9 +155,10 @@ async def test_limits_are_clamped_and_echoed(read_events):
 async def test_event_names_of_the_last_30_days_most_frequent_first(caller, store, queue):
     answer = json_default(
         await get_event_names(
+            RowSelection(),
             caller=caller,
             event_reader=store,
-            queue=queue,
+            freshness=EventFreshness(queue),
             connections=MemoryConnections(),
             providers=InstalledProviders(),
         )
@@ -164,7 +171,9 @@ async def test_event_names_of_the_last_30_days_most_frequent_first(caller, store
 
 async def read_properties(query, caller, store, queue):
     queries = MetricQueries(Catalog(), ())
-    return await get_event_properties(query, caller=caller, event_reader=store, queue=queue, queries=queries)
+    return await get_event_properties(
+        query, caller=caller, event_reader=store, freshness=EventFreshness(queue), queries=queries
+    )
 
 
 async def test_properties_list_custom_keys_with_type_count_and_sample(caller, store, queue):

@@ -6,6 +6,7 @@ import pytest
 
 from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.attribution.models import AttributionModels
+from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.metrics.core_metrics import CORE_METRICS
 from service_core.analytics.metrics.dimensions import CORE_DIMENSIONS
 from service_core.analytics.query.catalog import Catalog
@@ -231,7 +232,7 @@ async def test_tags_count_the_visitors_that_carried_them(caller, metric_queries,
     parameters = {
         "caller": caller,
         "aggregate_reader": store,
-        "queue": queue,
+        "freshness": EventFreshness(queue),
         "links": Unlinked(),
         "queries": metric_queries,
     }

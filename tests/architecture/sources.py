@@ -9,7 +9,7 @@ SOURCES = sorted(
     path
     for folder in ("service_core", "plugins", "hosts", "contrib")
     for path in (ROOT / folder).rglob("*.py")
-    if "build" not in path.parts
+    if "build" not in path.parts and not path.name.startswith("test_")
 )
 CORE = [path for path in SOURCES if path.is_relative_to(ROOT / "service_core")]
 

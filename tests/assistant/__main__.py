@@ -12,7 +12,7 @@ from hosts.asgi_runner import bind_listener, serve_until_shutdown
 from tests.assistant.models import CommandModel, HttpModel, ask_model
 from tests.assistant.oracle import Truth
 from tests.assistant.questions import AREAS
-from tests.assistant.score import Outcome, ask_by_http, ask_by_tool, table, tokens
+from tests.assistant.score import Outcome, ask_by_http, ask_by_tool, table, tokens, with_ids
 from tests.assistant.shop import generate_shop
 from tests.assistant.store import serve_shop
 
@@ -48,7 +48,7 @@ async def score_model(service, truth, chosen, arguments):
     async def ask(model):
         async def asker(_, area, question, known):
             service.renew_budget()
-            return await ask_model(model, area, question, known)
+            return await ask_model(model, area, with_ids(question, known, service), known)
 
         return await ask_questions(service, truth, chosen, asker)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from urllib.request import Request, urlopen
 
 from tests.assistant.question import Unknown
-from tests.assistant.score import CHARACTERS_PER_TOKEN, Outcome, Score, personal
+from tests.assistant.score import CHARACTERS_PER_TOKEN, Outcome, Score
 
 MAX_TURNS = 12
 """Calls of tools that a model may make for a question."""
@@ -203,7 +203,6 @@ class HttpModel:
 
 async def ask_model(model, area, question, truth):
     """Asks a model; what it cannot say counts as unknown."""
-    question = personal(question, truth)
     expected = question.expected(truth)
     try:
         word, size = await model.answer(prompt(question, expected))

@@ -1,6 +1,7 @@
 """A question of a shop owner as data: its words, the call that answers it, and what the raw rows say."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +17,9 @@ ROUTES = {
     "get_locations": ("GET", "/locations"), "get_experiment_results": ("GET", "/experiments/results"),
     "list_experiments": ("GET", "/experiments"), "list_dimension_values": ("GET", "/dimension-values"),
     "get_ledger": ("GET", "/ledger"), "list_event_names": ("GET", "/event-names"), "get_tags": ("GET", "/tags"),
-    "create_export": ("POST", "/exports"),
+    "create_export": ("POST", "/exports"), "get_export": ("GET", "/exports/{exportId}"), "list_exports": ("GET", "/exports"),
+    "list_segments": ("GET", "/segments"), "get_segment": ("GET", "/segments/{segmentId}"), "list_links": ("GET", "/links"),
+    "list_audit": ("GET", "/audit"),
 }  # fmt: skip
 """Tool of an operation -> its route."""
 
@@ -79,8 +82,8 @@ class Question:
         """Method, path, query and body of the same question by HTTP."""
         method, path = ROUTES[self.tool]
         arguments = dict(self.arguments)
-        if "{userId}" in path:
-            path = path.replace("{userId}", arguments.pop("userId"))
+        for name in re.findall(r"{(\w+)}", path):
+            path = path.replace(f"{{{name}}}", arguments.pop(name))
         dates = {"start_date": self.days[0], "end_date": self.days[1]} if self.days else {}
         if method == "POST":
             in_range = {"date_range": {"from": self.days[0], "to": self.days[1]}} if self.days else {}

@@ -38,11 +38,14 @@ def tokens(text):
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
-def personal(question, truth):
-    """The question with the user id it means."""
-    if question.arguments.get("userId") != "RENAMED":
-        return question
-    return replace(question, arguments={"userId": renamed_user(truth)})
+def with_ids(question, truth, service):
+    """The question with the ids of the records and the user it means."""
+    names = {**service.saved_ids, "RENAMED": renamed_user(truth)}
+    arguments = {
+        key: names.get(value, value) if isinstance(value, str) else value
+        for key, value in question.arguments.items()
+    }
+    return replace(question, arguments=arguments)
 
 
 def judge(question, truth, status, answer):
@@ -94,7 +97,7 @@ def _is_doubtful(answer):
 
 async def ask_by_tool(service, area, question, truth):
     """Asks through the compact tools of the MCP server."""
-    question = personal(question, truth)
+    question = with_ids(question, truth, service)
     name, arguments = question.tool_call()
     body, answer = await service.rpc("tools/call", {"name": name, "arguments": arguments})
     text = answer["result"]["content"][0]["text"]
@@ -110,7 +113,7 @@ async def ask_by_tool(service, area, question, truth):
 
 async def ask_by_http(service, area, question, truth):
     """Asks the route of the same operation."""
-    question = personal(question, truth)
+    question = with_ids(question, truth, service)
     method, path, query, body = question.http_request()
     status, answer = await service.request(method, path, query, body)
     return Score(area, question, *judge(question, truth, status, answer), tokens(json.dumps(answer)))

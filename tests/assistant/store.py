@@ -3,7 +3,7 @@
 import asyncio
 import json
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import groupby
 from operator import itemgetter
@@ -11,6 +11,7 @@ from operator import itemgetter
 from hosts.composition.compose import compose
 from hosts.ingest.run import create_ingest_host_app
 from hosts.worker.consumer import build_ingest_pipeline
+from hosts.worker.exports import build_export_worker
 from service_core.access.api_keys import (
     create_named_key_clamping_rate_limit_to_plan,
     create_workspace_with_keys,
@@ -85,12 +86,17 @@ class DeviceTable:
 
 @dataclass
 class ShopService:
-    """A running service that holds the shop: its API, its MCP server, and its clock."""
+    """A running service that holds the shop: its API, its MCP server, and its clock.
+
+    Attributes:
+        saved_ids: kind and name of a record that `save_work` made -> its id.
+    """
 
     service: object
     workspace: object
     key: str
     program: object
+    saved_ids: dict = field(default_factory=dict)
 
     async def request(self, method, path, query="", body=None):
         """Status and body of a request of the API."""
@@ -211,6 +217,37 @@ async def _sync_spend(service, workspace, shop):
     assert [outcome.counts["rows"] for outcome in outcomes] == [len(shop.spend) // 2] * 2, outcomes
 
 
+SEGMENTS = {"Phones": ("device_type", "mobile"), "Germany": ("country", "DE")}
+LINKS = {"Spring reel": ("/sale", "spring_sale"), "Partner tee": ("/tee", "tee_days")}
+EXPORTS = {
+    "events": {"type": "events"},
+    "searches": {"type": "events", "filters": {"event_name": "search"}},
+    "users": {"type": "users"},
+}
+
+
+async def save_work(shop_service):
+    """Saves segments, links and exports of June through the API, and has the exports written."""
+
+    async def create(name, path, body):
+        status, answer = await shop_service.request("POST", path, "", body)
+        assert status in (200, 202), answer
+        shop_service.saved_ids[name] = answer["id"] if status == 202 else answer["data"]["id"]
+
+    for name, (dimension, value) in SEGMENTS.items():
+        filters = [{"dimension": dimension, "op": "eq", "value": value}]
+        await create(f"segment:{name}", "/segments", {"segment": {"name": name, "filters": filters}})
+    for name, (path, campaign) in LINKS.items():
+        link = {"name": name, "destination_url": f"https://{DOMAIN}{path}", "utm_campaign": campaign}
+        await create(f"link:{name}", "/links", {"link": link})
+    june = {"start_date": "2026-06-01", "end_date": "2026-06-30"}
+    for name, body in EXPORTS.items():
+        await create(f"export:{name}", "/exports", body | june)
+    worker = build_export_worker(shop_service.service.ports)
+    while await worker.run_next():
+        pass
+
+
 def _write_rates(folder, rates):
     lines = ["Date,USD", *(f"{day},{rate / 10000}" for day, rate in sorted(rates.items()))]
     (folder / "rates.csv").write_text("\n".join(lines))
@@ -248,4 +285,6 @@ async def serve_shop(folder, shop):
             requested_rate_limit=1_000_000,
         )
         program = await connect_client(service, created.workspace, NOW)
-        yield ShopService(service, created.workspace, minted.secret, program)
+        shop_service = ShopService(service, created.workspace, minted.secret, program)
+        await save_work(shop_service)
+        yield shop_service

@@ -12,13 +12,12 @@ from tests.assistant.models import HttpModel, ModelFailed, ask_model, judge_word
 from tests.assistant.question import Question, Unknown
 from tests.assistant.questions import TRAFFIC, UNKNOWN
 from tests.assistant.score import Outcome, table
-from tests.assistant.test_questions import shop as shop
 
 TEXT = "Visitors?"
 QUESTION = Question(TEXT, "analytics_query", ("2026-06-01", "2026-06-30"), {}, lambda _: 3, lambda _: 3)
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.asyncio(loop_scope="package")
 async def test_command_asks_the_server_and_its_last_line_is_judged(shop, monkeypatch):
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     service, truth = shop

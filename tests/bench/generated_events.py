@@ -74,6 +74,7 @@ EVENT_EXPRESSIONS = {
     "campaign_in_url": "k = 0 AND medium_of = 'cpc'",
     "interactive": "true",
     "rules_version": "1",
+    "recorded_at": "happened",
 }
 
 _HISTORY = """

@@ -169,14 +169,14 @@ def _without_varying(value: Any) -> Any:
     return [_without_varying(each) for each in value] if isinstance(value, list) else value
 
 
-def measure_checkout(checkout: Path, arguments: list[str]) -> Figures:
-    """Returns the figures of a process that runs this bench with the code of a checkout."""
+def measure_checkout(checkout: Path, arguments: list[str], bench: str = __file__) -> Figures:
+    """Returns the figures of a process that runs a bench with the code of a checkout."""
     program = [
         sys.executable,
         "-c",
         _RUN_IN_CHECKOUT,
         str(checkout),
-        str(Path(__file__).resolve()),
+        str(Path(bench).resolve()),
         *arguments,
     ]
     ran = subprocess.run(program, check=True, capture_output=True, text=True, cwd=checkout)

@@ -5,7 +5,11 @@ import json
 import sqlite3
 from base64 import b64encode
 from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+
+import pytest
 
 from hosts.cli.secrets import open_workspace_store_and_cipher
 
@@ -130,6 +134,46 @@ def test_misspelt_secret_is_refused_before_its_value_is_read(touchpoint, deploym
     refused = touchpoint("connection", "add", "meta", "--secret", "acces_token", *config, code=2)
     assert "Did you mean access_token?" in " ".join(refused.stderr.split())
     assert "meta" not in touchpoint("connection", "list", *config).stdout
+
+
+class RefusingPlatform(BaseHTTPRequestHandler):
+    """Answers as the Graph API does to a token that is over."""
+
+    def do_GET(self):
+        self.send_response(400)
+        self.end_headers()
+        self.wfile.write(b'{"error": {"code": 190, "message": "The token EAABhush has expired."}}')
+
+    def log_message(self, *_):
+        """Logs nothing."""
+
+
+@pytest.fixture
+def refusing_platform():
+    with ThreadingHTTPServer(("127.0.0.1", 0), RefusingPlatform) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_connection_test_tells_that_the_provider_refuses_the_credentials(
+    touchpoint, deployment, refusing_platform
+):
+    config = ("--config", deployment["config"])
+    touchpoint("connection", "add", "meta", "--secret", "access_token", *config, typed="EAABhush\n")
+    urls = {"TOUCHPOINT_ADS__API_URLS": json.dumps({"meta": refusing_platform})}
+    refused = touchpoint("connection", "test", "meta", *config, code=1, **urls)
+    assert "has expired" in refused.stderr
+    assert "EAABhush" not in refused.output
+    result = json.loads(touchpoint("connection", "test", "meta", "--json", *config, code=1, **urls).stdout)
+    assert (result["ok"], result["accounts"]) == (False, [])
+
+
+def test_connection_test_of_a_provider_that_cannot_be_asked_or_is_not_connected(touchpoint, deployment):
+    config = ("--config", deployment["config"])
+    touchpoint("connection", "add", "stripe", "--secret", "webhook_secret", *config, typed="whsec_1\n")
+    assert "cannot be asked" in touchpoint("connection", "test", "stripe", *config).stdout
+    assert "not connected" in touchpoint("connection", "test", "meta", *config, code=2).output
 
 
 def test_connections_of_the_command_line_are_in_the_audit(touchpoint, deployment, monkeypatch):

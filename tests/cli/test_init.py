@@ -51,7 +51,7 @@ def test_written_settings_are_the_defaults_and_name_every_setting(deployment):
     assert load_settings_with_environment(Path(deployment["config"])).model_dump() == Settings().model_dump()
     for section, lines in Settings():
         assert f"[{section}]" in text
-        assert all(re.search(rf"^(# )?{name} = ", text, re.MULTILINE) for name, _ in lines)
+        assert all(re.search(rf"^(# )?{name} (= |is not set)", text, re.MULTILINE) for name, _ in lines)
 
 
 def test_every_commented_setting_is_valid_when_enabled(deployment, tmp_path):

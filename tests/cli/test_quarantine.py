@@ -3,7 +3,7 @@
 import asyncio
 import json
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -13,7 +13,10 @@ from hosts.composition.compose import load_installed_registry_once
 from hosts.composition.load_settings import load_settings_with_environment
 from hosts.composition.ports import Ports, start_adapters
 from service_core.ingestion.models import IngestEndpoint, QuarantinedEvent, ReceivedEvent
+from service_core.ingestion.ports import TransformGap
 from service_core.kernel.clock import system_clock
+
+HOUR = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
 
 @asynccontextmanager
@@ -26,7 +29,7 @@ async def open_queue(config):
     )
     async with start_adapters([ports.workspace, ports.queue]):
         (workspace,) = await ports.workspace.credentials.list_workspaces()
-        yield ports.queue, workspace.id
+        yield ports, workspace.id
 
 
 @pytest.fixture
@@ -34,7 +37,10 @@ def deployment_with_quarantined_event(deployment):
     """The deployment, with one event set aside."""
 
     async def set_aside():
-        async with open_queue(deployment["config"]) as (queue, workspace_id):
+        async with open_queue(deployment["config"]) as (ports, workspace_id):
+            queue, gaps = ports.queue, ports.workspace.transform_gaps
+            await gaps.add_gaps({TransformGap(workspace_id, HOUR, held) for held in (True, False)})
+            await gaps.add_gaps({TransformGap(workspace_id, HOUR + timedelta(hours=1), is_held=True)})
             await queue.offer(
                 ReceivedEvent(
                     workspace_id=workspace_id, key_id=UUID(int=1), channel=IngestEndpoint.TRACK, event_id="order_1",
@@ -77,7 +83,8 @@ def test_quarantined_events_are_requeued(touchpoint, deployment_with_quarantined
     )
 
     async def waiting():
-        async with open_queue(deployment_with_quarantined_event) as (queue, _):
-            return [queued.arrival.event_id for queued in await queue.take(9)]
+        async with open_queue(deployment_with_quarantined_event) as (ports, workspace_id):
+            gaps = await ports.workspace.transform_gaps.list_gap_hours(workspace_id)
+            return [queued.arrival.event_id for queued in await ports.queue.take(9)], gaps
 
-    assert asyncio.run(waiting()) == ["order_1"]
+    assert asyncio.run(waiting()) == (["order_1"], [HOUR])

@@ -14,7 +14,17 @@ from service_core.testing.postgres_server import temporary_database
 COMMANDS_WITHOUT_CHANGES = {
     *("status", "doctor", "backup", "query", "plugins", "key list", "member list", "person erasures"),
     *("person tombstones", "person export", "postbacks list", "quarantine list", "workspace show"),
-    *("connection list", "domain list", "import list", "config check", "plugin new", "plugin check"),
+    *(
+        "connection list",
+        "connection test",
+        "lake status",
+        "lake dbt-sources",
+        "domain list",
+        "import list",
+        "config check",
+        "plugin new",
+        "plugin check",
+    ),
 }
 COMMANDS_THAT_RUN_OR_CREATE_A_DEPLOYMENT = {"init", "serve", "worker", "restore", "demo", "docs"}
 

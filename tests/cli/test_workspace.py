@@ -12,6 +12,7 @@ import pytest
 
 from hosts.composition.compose import load_ports
 from hosts.composition.ports import start_adapters
+from plugins.workspace_sql.credentials import SqlWorkspaceSettings
 from service_core.delivery.imports.models import ImportFormat, ImportJob
 from service_core.kernel.ids import new_id
 from service_core.testing.event_builder import EventBuilder
@@ -221,7 +222,22 @@ async def _add_import_with_file(file, workspace_id):
     return path
 
 
-def test_deleted_workspace_leaves_nothing_and_others_stay(touchpoint, deployment):
+def _write_lake_file_while_workspace_is_deleted(monkeypatch, lake):
+    """Writes a file as the running service may until the workspace is gone; returns its path."""
+    path = lake / "events" / "date=2026-07-01" / "late.parquet"
+    delete = SqlWorkspaceSettings.delete_workspace
+
+    async def write_file_and_delete(store, workspace_id):
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"person")
+        return await delete(store, workspace_id)
+
+    monkeypatch.setattr(SqlWorkspaceSettings, "delete_workspace", write_file_and_delete)
+    monkeypatch.setenv("TOUCHPOINT_LAKE__STORAGE", "local:///lake")
+    return path
+
+
+def test_deleted_workspace_leaves_nothing_and_others_stay(touchpoint, deployment, monkeypatch):
     file, kept = Path(deployment["config"]), deployment["workspace_id"]
     config = "--config", file
     cafe = json.loads(touchpoint("workspace", "create", "--name", "Cafe", "--json", *config).stdout)[
@@ -234,7 +250,9 @@ def test_deleted_workspace_leaves_nothing_and_others_stay(touchpoint, deployment
     refused = touchpoint("workspace", "delete", cafe, *config, typed="other\n", code=2)
     assert "nothing was deleted" in refused.stderr
     assert asyncio.run(_workspaces_with_events(file, ids)) == {kept, cafe}
+    late = _write_lake_file_while_workspace_is_deleted(monkeypatch, file.with_name("lake") / cafe)
     result = touchpoint("workspace", "delete", cafe, *config, typed=f"{cafe}\n").stdout
+    assert not late.exists()
     assert f"Cafe ({cafe}) is deleted, with 1 events." in result
     assert asyncio.run(_workspaces_with_events(file, ids)) == {kept}
     assert json.loads(touchpoint("workspace", "show", *config).stdout)["workspace"] == kept

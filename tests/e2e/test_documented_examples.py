@@ -5,6 +5,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,7 @@ def access_token(initialized_deployment) -> str:
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_documented_example_runs(example, deployment, writing_key, access_token):
     environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "API": deployment.running.api,
         "INGEST": deployment.running.ingest,
         "AGENT_KEY": deployment.agent_key,

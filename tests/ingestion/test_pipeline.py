@@ -135,7 +135,7 @@ async def test_failed_append_acknowledges_nothing_and_is_retried():
 
 async def test_failed_acknowledgement_repeats_the_batch_without_duplicates():
     class Stuck(StubIngestQueue):
-        async def acknowledge(self, stored, quarantined, ignored):
+        async def acknowledge(self, stored, quarantined, ignored, dropped):
             raise OSError("queue is down")
 
     queue, store = Stuck(queued_event(1)), StubEventWriter()

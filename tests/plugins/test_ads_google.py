@@ -14,7 +14,7 @@ from service_core.commerce.platform_errors import CredentialsRejected, PlatformU
 from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.money import to_major
 from service_core.testing.ad_platform import FIGURES, FIRST, THIRD, AdPlatformConformance, PlatformHarness
-from tests.fixtures.stub_platform_api import RETRY_SECONDS, StubPlatformApi, StubResponse, serve_api
+from service_core.testing.fake_platform import RETRY_SECONDS, FakePlatform, FakeResponse, serve_api
 
 EUROS = AdAccount("1111111111", "Main", "EUR", "Europe/Berlin")
 YEN = AdAccount("2222222222", "Japan", "JPY", "Asia/Tokyo")
@@ -35,27 +35,25 @@ def google_ads_api(accounts, told, manager=None):
             form = request.form()
             assert form.pop("grant_type") == "refresh_token"
             assert form == {name: SECRETS[name] for name in ("client_id", "client_secret", "refresh_token")}
-            return StubResponse({"access_token": "short-lived", "expires_in": 3599, "token_type": "Bearer"})
+            return FakeResponse({"access_token": "short-lived", "expires_in": 3599, "token_type": "Bearer"})
         assert request.headers["authorization"] == "Bearer short-lived"
         assert request.headers["developer-token"] == SECRETS["developer_token"]
         assert request.headers.get("login-customer-id") == manager
         if request.path == "/v26/customers:listAccessibleCustomers":
             names = [f"customers/{one.id}" for one in accounts]
-            return StubResponse({"resourceNames": [*names, f"customers/{MANAGER}", "customers/3333333333"]})
+            return FakeResponse({"resourceNames": [*names, f"customers/{MANAGER}", "customers/3333333333"]})
         customer = re.fullmatch(r"/v26/customers/(\d+)/googleAds:searchStream", request.path)[1]
         return stream_response(answer_query(request.json()["query"], customer, accounts, told))
 
     def refused(request):
         if request.path == "/token":
-            return StubResponse(
+            return FakeResponse(
                 {"error": "invalid_grant", "error_description": "Token planted-refresh was revoked."}, 400
             )
         return failure_response({"authenticationError": "OAUTH_TOKEN_REVOKED"}, 401)
 
     quota = {"quotaErrorDetails": {"rateScope": "DEVELOPER", "retryDelay": f"{RETRY_SECONDS}s"}}
-    return StubPlatformApi(
-        answers, failure_response({"quotaError": "RESOURCE_EXHAUSTED"}, 429, quota), refused
-    )
+    return FakePlatform(answers, failure_response({"quotaError": "RESOURCE_EXHAUSTED"}, 429, quota), refused)
 
 
 def answer_query(text, customer, accounts, told):
@@ -109,10 +107,10 @@ def row_json(row):
 
 def stream_response(rows):
     """Two rows to a piece of the stream."""
-    if isinstance(rows, StubResponse):
+    if isinstance(rows, FakeResponse):
         return rows
     pieces = [{"results": rows[start : start + 2], "requestId": "r"} for start in range(0, len(rows), 2)]
-    return StubResponse(pieces)
+    return FakeResponse(pieces)
 
 
 def failure_response(code, status, details=None):
@@ -120,7 +118,7 @@ def failure_response(code, status, details=None):
     kind = "type.googleapis.com/google.ads.googleads.v26.errors.GoogleAdsFailure"
     fault = {"errorCode": code, "message": "Not now, or not you."} | ({"details": details} if details else {})
     error = {"code": status, "message": "The request failed.", "status": "ANY", "details": [{"@type": kind, "errors": [fault]}]}  # fmt: skip
-    return StubResponse([{"error": error}], status)
+    return FakeResponse([{"error": error}], status)
 
 
 class TestGoogleAds(AdPlatformConformance):
@@ -174,7 +172,7 @@ async def test_error_code_decides_between_retry_and_rejection(api, code, status,
 
 
 async def test_token_endpoint_failure_is_not_a_rejection(api):
-    api.answers = lambda _: StubResponse({"error": "internal_failure"}, 503, {"Retry-After": "5"})
+    api.answers = lambda _: FakeResponse({"error": "internal_failure"}, 503, {"Retry-After": "5"})
     with pytest.raises(PlatformUnavailable, match="internal_failure"):
         await google_ads_platform(api).list_accessible_accounts(SECRETS)
 
@@ -183,7 +181,7 @@ async def test_malformed_rows_are_skipped(api):
     before = api.answers
     for row in ({}, [], {"campaign": {"id": "1"}, "segments": {"date": "soon"}}):
         api.answers = lambda request, row=row: (
-            before(request) if request.path == "/token" else StubResponse([{"results": [row]}])
+            before(request) if request.path == "/token" else FakeResponse([{"results": [row]}])
         )
         with pytest.raises(PlatformUnavailable, match="another shape"):
             await google_ads_platform(api).fetch_daily_spend(EUROS, AdLevel.CAMPAIGN, FIRST, THIRD, SECRETS)

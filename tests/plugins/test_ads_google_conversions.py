@@ -33,10 +33,10 @@ from service_core.testing.conversion_sender import (
     ReceivedConversions,
     SenderHarness,
 )
-from tests.fixtures.stub_platform_api import (
+from service_core.testing.fake_platform import (
     RETRY_SECONDS,
-    StubPlatformApi,
-    StubResponse,
+    FakePlatform,
+    FakeResponse,
     fail_sending_calls,
     serve_api,
 )
@@ -54,7 +54,7 @@ def google_ads_api(received):
 
     def answers(request):
         if request.path == "/token":
-            return StubResponse({"access_token": "short-lived", "expires_in": 3599, "token_type": "Bearer"})
+            return FakeResponse({"access_token": "short-lived", "expires_in": 3599, "token_type": "Bearer"})
         assert request.headers["authorization"] == "Bearer short-lived"
         assert request.headers["developer-token"] == SECRETS["developer_token"]
         account = re.fullmatch(r"/v26/customers/(\d+):uploadClickConversions", request.path)[1]
@@ -64,13 +64,11 @@ def google_ads_api(received):
     def refused(request):
         if request.path == "/token":
             values = {"error": "invalid_grant", "error_description": "Token planted-refresh was revoked."}
-            return StubResponse(values, 400)
+            return FakeResponse(values, 400)
         return failed_response({"authenticationError": "OAUTH_TOKEN_REVOKED"}, 401)
 
     quota = {"quotaErrorDetails": {"rateScope": "DEVELOPER", "retryDelay": f"{RETRY_SECONDS}s"}}
-    return StubPlatformApi(
-        answers, failed_response({"quotaError": "RESOURCE_EXHAUSTED"}, 429, quota), refused
-    )
+    return FakePlatform(answers, failed_response({"quotaError": "RESOURCE_EXHAUSTED"}, 429, quota), refused)
 
 
 def answer_upload(body, account, received):
@@ -100,7 +98,7 @@ def partial_failure(code, index=None):
 def upload_response(*faults, results=()):
     """An answer in which some conversions are refused."""
     error = {"code": 3, "message": "Multiple errors", "details": [{"@type": FAILURE, "errors": [*faults]}]}
-    return StubResponse(
+    return FakeResponse(
         {"results": [*results], "jobId": "1"} | ({"partialFailureError": error} if faults else {})
     )
 
@@ -109,7 +107,7 @@ def failed_response(code, status, details=None):
     """An answer in which the call as a whole is refused."""
     one = {"errorCode": code, "message": "Not now, or not you."} | ({"details": details} if details else {})
     details = [{"@type": FAILURE, "errors": [one]}]
-    return StubResponse(
+    return FakeResponse(
         {"error": {"code": status, "message": "The request failed.", "status": "ANY", "details": details}},
         status,
     )
@@ -263,7 +261,7 @@ async def test_general_rejection_is_not_retried_individually(api, code, status):
 
 @pytest.mark.parametrize("told", [[], {"partialFailureError": {"details": [{"errors": [7]}]}}, "odd"])
 async def test_malformed_response_accepts_no_conversion(api, told):
-    send_and_read_outcomes(api, StubResponse(told))
+    send_and_read_outcomes(api, FakeResponse(told))
     with pytest.raises(PlatformUnavailable):
         await send_and_read_request(api, "a")
 

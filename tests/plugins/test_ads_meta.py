@@ -15,7 +15,7 @@ from service_core.commerce.platform_errors import CredentialsRejected, PlatformU
 from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.money import to_major
 from service_core.testing.ad_platform import EUR_ACCOUNT, FIRST, THIRD, AdPlatformConformance, PlatformHarness
-from tests.fixtures.stub_platform_api import StubPlatformApi, StubResponse, serve_api, too_many_calls
+from service_core.testing.fake_platform import FakePlatform, FakeResponse, serve_api, too_many_calls
 
 TOKEN, PAGE = "EAAB-planted-token", 2
 NAMES = {"campaign": AdLevel.CAMPAIGN, "adset": AdLevel.GROUP, "ad": AdLevel.AD}
@@ -50,10 +50,10 @@ def graph_api(platform_data, version="v25.0"):
 
     def refused(_):
         values = {"message": f"Error validating access token: {TOKEN} has expired.", "type": "OAuthException"}
-        return StubResponse({"error": {**values, "code": 190, "error_subcode": 463, "fbtrace_id": "A1"}}, 400)
+        return FakeResponse({"error": {**values, "code": 190, "error_subcode": 463, "fbtrace_id": "A1"}}, 400)
 
     throttled = {"error": {"message": "There have been too many calls", "code": 80000, "is_transient": False}}
-    return StubPlatformApi(answers, too_many_calls(throttled, 400), refused)
+    return FakePlatform(answers, too_many_calls(throttled, 400), refused)
 
 
 def page_response(asked, told):
@@ -62,7 +62,7 @@ def page_response(asked, told):
     paging = {"cursors": {"before": str(start), "after": str(start + PAGE)}}
     if start + PAGE < len(told):
         paging["next"] = f"https://graph.facebook.com/next?access_token={TOKEN}"
-    return StubResponse({"data": told[start : start + PAGE]} | ({"paging": paging} if told else {}))
+    return FakeResponse({"data": told[start : start + PAGE]} | ({"paging": paging} if told else {}))
 
 
 def account_fields(account, fields):
@@ -121,7 +121,7 @@ class TestMetaAds(AdPlatformConformance):
 @pytest.fixture
 async def api():
     async with serve_api(
-        StubPlatformApi(lambda _: StubResponse({"data": []}), StubResponse({}), lambda _: StubResponse({}))
+        FakePlatform(lambda _: FakeResponse({"data": []}), FakeResponse({}), lambda _: FakeResponse({}))
     ) as api:
         yield api
 
@@ -148,7 +148,7 @@ async def test_version_is_the_one_the_settings_name(api):
      (17, 400, PlatformUnavailable), (4, 403, PlatformUnavailable), (613, 400, PlatformUnavailable), (2, 500, PlatformUnavailable), (100, 400, PlatformUnavailable)],
 )  # fmt: skip
 async def test_error_code_decides_between_retry_and_rejection(api, code, status, kind):
-    api.answers = lambda _: StubResponse({"error": {"message": "No.", "code": code}}, status)
+    api.answers = lambda _: FakeResponse({"error": {"message": "No.", "code": code}}, status)
     with pytest.raises(kind, match=r"Meta says: No\."):
         await read_spend(api)
 
@@ -159,7 +159,7 @@ async def test_error_code_decides_between_retry_and_rejection(api, code, status,
      ({"X-Business-Use-Case-Usage": "no json"}, None), ({"Retry-After": "Wed, 08 Jul 2026 00:02:00 GMT"}, 120), ({}, None)],
 )  # fmt: skip
 async def test_retry_delay_is_read_from_the_response(api, header, expected):
-    api.answers = lambda _: StubResponse({"error": {"message": "Too many", "code": 80004}}, 400, header)
+    api.answers = lambda _: FakeResponse({"error": {"message": "Too many", "code": 80004}}, 400, header)
     platform = replace(meta_platform(api), clock=lambda: NOW)
     with pytest.raises(PlatformUnavailable) as fault:
         await platform.fetch_daily_spend(EUR_ACCOUNT, AdLevel.AD, FIRST, THIRD, {"access_token": TOKEN})
@@ -175,9 +175,9 @@ async def test_too_large_page_is_requested_in_smaller_pages(api, most, sizes):
 
     def answers(request):
         return (
-            StubResponse({"data": []})
+            FakeResponse({"data": []})
             if int(request.query["limit"]) <= most
-            else StubResponse({"error": values}, 500)
+            else FakeResponse({"error": values}, 500)
         )
 
     api.answers = answers
@@ -191,7 +191,7 @@ async def test_too_large_page_is_requested_in_smaller_pages(api, most, sizes):
 
 async def test_malformed_rows_are_skipped(api):
     for row in ({}, {"ad_id": "1", "campaign_id": "2", "date_start": "soon"}, {"ad_id": "1", "campaign_id": "2", "date_start": "2026-07-01", "spend": "much"}, []):  # fmt: skip
-        api.answers = lambda _, row=row: StubResponse({"data": [row]})
+        api.answers = lambda _, row=row: FakeResponse({"data": [row]})
         with pytest.raises(PlatformUnavailable, match="another shape"):
             await read_spend(api)
 

@@ -31,9 +31,9 @@ from service_core.testing.conversion_sender import (
     ReceivedConversions,
     SenderHarness,
 )
-from tests.fixtures.stub_platform_api import (
-    StubPlatformApi,
-    StubResponse,
+from service_core.testing.fake_platform import (
+    FakePlatform,
+    FakeResponse,
     fail_sending_calls,
     serve_api,
     too_many_calls,
@@ -60,15 +60,15 @@ def graph_api(received):
             received.record_unless_duplicate(
                 pixel, event["event_id"], event["event_name"], is_test="test_event_code" in body
             )
-        return StubResponse({"events_received": len(body["data"]), "messages": [], "fbtrace_id": "A1"})
+        return FakeResponse({"events_received": len(body["data"]), "messages": [], "fbtrace_id": "A1"})
 
     busy = too_many_calls({"error": {"message": "There have been too many calls", "code": 80004}}, 400)
-    return StubPlatformApi(answers, busy, lambda _: error_response(190, 400, 463, f"{TOKEN} has expired."))
+    return FakePlatform(answers, busy, lambda _: error_response(190, 400, 463, f"{TOKEN} has expired."))
 
 
 def error_response(code, status, subcode=None, message="No."):
     error = {"message": message, "type": "OAuthException", "code": code, "fbtrace_id": "A1"}
-    return StubResponse({"error": error | ({"error_subcode": subcode} if subcode else {})}, status)
+    return FakeResponse({"error": error | ({"error_subcode": subcode} if subcode else {})}, status)
 
 
 class TestMetaConversions(ConversionSenderConformance):
@@ -234,7 +234,7 @@ async def test_missing_pixel_rejects_no_single_conversion(api):
 
 
 async def test_asset_id_is_percent_encoded_in_the_url(api):
-    api.answers = lambda _: StubResponse({"events_received": 1})
+    api.answers = lambda _: FakeResponse({"events_received": 1})
     outcomes = await CONVERSION_SENDER.with_base_url(f"{api.url}/v26.0").send(
         Destination("act_1", "../me?x=1#y"), [purchase_conversion()], SECRETS
     )

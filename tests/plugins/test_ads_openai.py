@@ -29,9 +29,9 @@ from service_core.testing.conversion_sender import (
     ReceivedConversions,
     SenderHarness,
 )
-from tests.fixtures.stub_platform_api import (
-    StubPlatformApi,
-    StubResponse,
+from service_core.testing.fake_platform import (
+    FakePlatform,
+    FakeResponse,
     fail_sending_calls,
     serve_api,
     too_many_calls,
@@ -55,16 +55,16 @@ def openai_ads_api(received):
             received.record_unless_duplicate(
                 request.query["pid"], event["id"], event["type"], is_test=body["validate_only"]
             )
-        return StubResponse({"accepted": len(body["events"])})
+        return FakeResponse({"accepted": len(body["events"])})
 
     busy = too_many_calls(error_response("rate_limit_error", 429).content)
-    return StubPlatformApi(
+    return FakePlatform(
         answers, busy, lambda _: error_response("invalid_request_error", 401, "Bad key sk-svcacct-planted.")
     )
 
 
 def error_response(kind, status, message="No.", code=None):
-    return StubResponse({"error": {"message": message, "type": kind, "param": None, "code": code}}, status)
+    return FakeResponse({"error": {"message": message, "type": kind, "param": None, "code": code}}, status)
 
 
 class TestOpenAIConversions(ConversionSenderConformance):
@@ -186,7 +186,7 @@ async def api():
     [
         (error_response("invalid_request_error", 400, code="too_old"), BatchRejected, "too_old"),
         (error_response("invalid_request_error", 422), BatchRejected, "invalid_request_error"),
-        (StubResponse({"error": "No."}, 400), BatchRejected, "http_400"),
+        (FakeResponse({"error": "No."}, 400), BatchRejected, "http_400"),
         (error_response("server_error", 503), PlatformUnavailable, None),
         (error_response("invalid_request_error", 403), CredentialsRejected, None),
     ],

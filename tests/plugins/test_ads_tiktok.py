@@ -14,7 +14,7 @@ from service_core.commerce.platform_errors import CredentialsRejected, PlatformU
 from service_core.extensions.registry import collect_plugins_into_registry
 from service_core.kernel.money import to_major
 from service_core.testing.ad_platform import FIRST, THIRD, AdPlatformConformance, PlatformHarness
-from tests.fixtures.stub_platform_api import StubPlatformApi, StubResponse, serve_api
+from service_core.testing.fake_platform import FakePlatform, FakeResponse, serve_api
 
 EUROS = AdAccount("7000000000000000001", "Main", "EUR", "Europe/Berlin")
 YEN = AdAccount("7000000000000000002", "Japan", "JPY", "Asia/Tokyo")
@@ -26,7 +26,7 @@ NOW = datetime(2026, 7, 8, tzinfo=UTC)
 
 def api_response(data=None, code=0, message="OK", status=200):
     """The envelope of every answer."""
-    return StubResponse({"code": code, "message": message, "request_id": "r", "data": data or {}}, status)
+    return FakeResponse({"code": code, "message": message, "request_id": "r", "data": data or {}}, status)
 
 
 def tiktok_api(platform_data):
@@ -61,7 +61,7 @@ def tiktok_api(platform_data):
             code=40105, message="Access token planted-token is incorrect or has been revoked."
         )
 
-    return StubPlatformApi(
+    return FakePlatform(
         answers, api_response(code=40100, message="Too many requests. Please retry in some time."), refused
     )
 
@@ -141,7 +141,7 @@ class TestTikTokAds(AdPlatformConformance):
 @pytest.fixture
 async def api():
     async with serve_api(
-        StubPlatformApi(lambda _: api_response(), api_response(), lambda _: api_response())
+        FakePlatform(lambda _: api_response(), api_response(), lambda _: api_response())
     ) as api:
         yield api
 
@@ -167,7 +167,7 @@ async def test_error_code_decides_between_retry_and_rejection(api, code, status,
 
 
 async def test_retry_delay_is_read_from_the_response(api):
-    api.answers = lambda _: StubResponse({"code": 40100, "message": "Slow down"}, 429, {"Retry-After": "30"})
+    api.answers = lambda _: FakeResponse({"code": 40100, "message": "Slow down"}, 429, {"Retry-After": "30"})
     with pytest.raises(PlatformUnavailable) as fault:
         await read_spend(api)
     assert fault.value.retry_after == 30

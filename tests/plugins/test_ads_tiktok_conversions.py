@@ -30,7 +30,7 @@ from service_core.testing.conversion_sender import (
     ReceivedConversions,
     SenderHarness,
 )
-from tests.fixtures.stub_platform_api import StubPlatformApi, StubResponse, fail_sending_calls, serve_api
+from service_core.testing.fake_platform import FakePlatform, FakeResponse, fail_sending_calls, serve_api
 
 SECRETS = {"access_token": "planted-tiktok"}
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -54,7 +54,7 @@ def business_api(received):
             )
         return api_response(0, "OK")
 
-    return StubPlatformApi(
+    return FakePlatform(
         answers,
         api_response(40100, "Too many requests"),
         lambda _: api_response(40105, "planted-tiktok is revoked"),
@@ -62,7 +62,7 @@ def business_api(received):
 
 
 def api_response(code, message="No."):
-    return StubResponse({"code": code, "message": message, "request_id": "r", "data": {}})
+    return FakeResponse({"code": code, "message": message, "request_id": "r", "data": {}})
 
 
 class TestTikTokConversions(ConversionSenderConformance):

@@ -9,8 +9,8 @@ import pytest
 from hosts.composition.compose import load_installed_registry_once
 from service_core.kernel.errors import StartupError
 from service_core.plugin import DayRate, RateCoverage, RateSourceUnavailable
+from service_core.testing.fake_platform import FakePlatform, FakeResponse, serve_api
 from service_core.testing.rate_source import RateSourceConformance
-from tests.fixtures.stub_platform_api import StubPlatformApi, StubResponse, serve_api
 
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 TUESDAY, FRIDAY = date(2026, 7, 7), date(2026, 7, 3)
@@ -46,14 +46,14 @@ class StubRateServer:
         if self.answer is not None:
             return self.answer
         name = asked.path.removeprefix("/eurofxref")
-        return StubResponse(self.daily if name == "-daily.xml" else rates_xml(*self.ever))
+        return FakeResponse(self.daily if name == "-daily.xml" else rates_xml(*self.ever))
 
 
 @pytest.fixture
 async def rate_server():
     rate_server = StubRateServer()
-    rate_server.api = StubPlatformApi(
-        rate_server.answers, StubResponse("busy", 503), lambda _: StubResponse("no", 403)
+    rate_server.api = FakePlatform(
+        rate_server.answers, FakeResponse("busy", 503), lambda _: FakeResponse("no", 403)
     )
     async with serve_api(rate_server.api):
         yield rate_server
@@ -80,7 +80,7 @@ class TestReferenceRates(RateSourceConformance):
 
     @pytest.fixture
     def unavailable_source(self, rate_server, tmp_path):
-        rate_server.answer = StubResponse("busy", 503)
+        rate_server.answer = FakeResponse("busy", 503)
         return open_source(rate_server, tmp_path)
 
 
@@ -126,13 +126,13 @@ async def test_rates_are_the_decimals_that_were_published_from_the_first_day_on(
 @pytest.mark.parametrize(
     "answer",
     [
-        StubResponse("busy", 503),
-        StubResponse("<html><p>Sorry</html>"),
-        StubResponse("<html>Sorry</html>"),
-        StubResponse(rates_xml((TUESDAY, {"USD": "-1"}))),
-        StubResponse(rates_xml((TUESDAY, {"USD": "a lot"}))),
-        StubResponse(rates_xml(("soon", {"USD": "1"}))),
-        StubResponse(
+        FakeResponse("busy", 503),
+        FakeResponse("<html><p>Sorry</html>"),
+        FakeResponse("<html>Sorry</html>"),
+        FakeResponse(rates_xml((TUESDAY, {"USD": "-1"}))),
+        FakeResponse(rates_xml((TUESDAY, {"USD": "a lot"}))),
+        FakeResponse(rates_xml(("soon", {"USD": "1"}))),
+        FakeResponse(
             "<!DOCTYPE x [<!ENTITY y 'much'>]>" + rates_xml((TUESDAY, {"USD": "1"})).partition("\n")[2]
         ),
     ],
@@ -145,7 +145,7 @@ async def test_invalid_rate_file_is_unavailable(rate_server, tmp_path, answer):
 
 async def test_unavailable_source_can_be_retried(rate_server, tmp_path):
     asking = open_source(rate_server, tmp_path)
-    rate_server.api.answer = lambda _: None
+    rate_server.api.respond = lambda _: None
     with pytest.raises(RateSourceUnavailable, match="does not answer"):
         await asking.fetch_rates_not_stored_yet(None)
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from plugins.ingest_redis import ledger
+from plugins.ingest_redis import consumer, ledger
 from plugins.ingest_redis.adapter import RedisIngestQueue
 from plugins.ingest_redis.server import FORMAT_VERSION
 from service_core.analytics.ports import StoreUnavailable
@@ -147,6 +147,27 @@ async def test_quarantined_event_is_kept_raw_and_can_be_replayed_under_its_seque
         await opened.acknowledge([make_stored_event(queued) for queued in taken], [])
         row = await sender.only_ledger_row(opened)
         assert (row.received, row.stored, row.quarantined, row.in_flight) == (3, 3, 0, 0)
+
+
+async def test_rewrite_of_old_events_reads_no_further_than_the_first_younger_page(
+    redis_url, prefix, sender, monkeypatch
+):
+    monkeypatch.setattr(consumer, "_REPLAY_BATCH_SIZE", 2)
+    async with open_queue(redis_url, prefix=prefix) as opened:
+        for number in range(12):
+            received_at = NOON + number * 24 * HOUR
+            await opened.offer(sender.make_received_event(f"e{number}", received_at=received_at))
+        redis, pages = opened._consumer._redis, []
+        read = redis.xrange
+        monkeypatch.setattr(
+            redis, "xrange", lambda *given, **named: pages.append(named) or read(*given, **named)
+        )
+        cutoff = NOON + 3 * 24 * HOUR
+        assert await opened.rewrite_waiting(cutoff, lambda event: event._replace(body=b"{}")) == 3
+        assert len(pages) == 3
+        assert await opened.rewrite_waiting(cutoff, lambda event: event._replace(address=None)) == 3
+        events = {queued.arrival.event_id: queued.arrival for queued in await opened.take(20)}
+        assert [id_ for id_, event in events.items() if event.address is None] == ["e0", "e1", "e2"]
 
 
 async def test_scripts_and_groups_are_recreated_after_a_flush(redis_server, sender):

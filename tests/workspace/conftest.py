@@ -1,4 +1,4 @@
-"""A deployment with a link domain, asked through its door."""
+"""A deployment with a link domain, and a client of its API."""
 
 import asyncio
 import json
@@ -51,12 +51,14 @@ class WorkspaceApi:
             initialized_deployment = await create_workspace_with_keys(store.credentials, NOW, name=name)
             self.workspaces[name] = initialized_deployment.workspace
             self.keys[name] = await self._key(initialized_deployment.workspace, "Campaign bot", list(Scope))
-            for label, scope in SCOPES.items():
-                scopes = {Scope.READ, scope}
-                self.keys[f"{name} {label}"] = await self._key(
-                    initialized_deployment.workspace, label, scopes
-                )
         return self
+
+    async def secret(self, key):
+        """The key of a workspace by its name, or by ``NAME LABEL`` one with the scope of the label, made when first used."""
+        if key not in self.keys:
+            name, label = key.split()
+            self.keys[key] = await self._key(self.workspaces[name], label, {Scope.READ, SCOPES[label]})
+        return self.keys[key]
 
     async def _key(self, workspace, name, scopes):
         store = self.service.ports.workspace
@@ -74,7 +76,9 @@ class WorkspaceApi:
 
     async def send(self, method, target, body=None, *, key="shop", once=None):
         url = urlsplit(target)
-        headers = {"authorization": f"Bearer {self.keys[key]}"} | ({"idempotency-key": once} if once else {})
+        headers = {"authorization": f"Bearer {await self.secret(key)}"} | (
+            {"idempotency-key": once} if once else {}
+        )
         content = b"" if body is None else json.dumps(body).encode()
         request = ApiRequest(method, f"/v1{url.path}", url.query, headers, content)
         return ApiResponse(await self.service.dispatch(request))

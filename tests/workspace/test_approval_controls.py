@@ -73,7 +73,7 @@ async def missing_report(approvals, _):
 
 async def revoked_key(approvals, waiting):
     await change_key(approvals, revoked_at=approvals.api.now)
-    approvals.api.keys["shop"] = approvals.api.keys["shop links"]
+    approvals.api.keys["shop"] = await approvals.api.secret("shop links")
     return waiting, {}
 
 

@@ -33,7 +33,7 @@ def is_unavailable(answer):
 
 
 async def open_workspace_and_ingest(workspace_api):
-    """The write key of a third workspace; what programs of the other two hold stands in ``office.keys``."""
+    """The write key of a third workspace; the keys of the other two are in ``workspace_api.keys``."""
     await workspace_api.open()
     initialized_deployment = await create_workspace_with_keys(
         workspace_api.service.ports.workspace.credentials, NOW, name="third"

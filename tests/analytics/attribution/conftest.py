@@ -6,6 +6,7 @@ from plugins.attribution_models.models import MODELS
 from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.attribution_reads.operations import AttributionQuery, get_attribution
+from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.kernel.request_parsing import parse_query_parameters_leniently
@@ -30,7 +31,7 @@ def get_attribution_report(caller, queue, event_builder):
             aggregate_reader=store,
             path_reader=store,
             models=AttributionModels(AttributionModels.index_by_unique_id(MODELS).by_id, floor),
-            queue=queue,
+            freshness=EventFreshness(queue),
             queries=MetricQueries(Catalog(), ()),
         )
 

@@ -13,6 +13,7 @@ from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.cohorts.operations import get_lifetime_value, get_retention
 from service_core.analytics.cohorts.ports import CohortActivity, CohortResult
 from service_core.analytics.cohorts.schemas import CohortQuery, RetentionQuery
+from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.kernel.errors import BadRequest
@@ -41,7 +42,7 @@ async def get_retention_of_table(caller, queue, table, **parameters):
         cohort_reader=table,
         event_reader=MemoryEventStore(),
         converter=converter_without_rates(table),
-        queue=queue,
+        freshness=EventFreshness(queue),
         queries=MetricQueries(Catalog(), ()),
     )
 
@@ -53,7 +54,7 @@ async def get_lifetime_value_of_table(caller, queue, table, **parameters):
         caller=caller,
         cohort_reader=table,
         converter=converter_without_rates(table),
-        queue=queue,
+        freshness=EventFreshness(queue),
         queries=MetricQueries(Catalog(), ()),
     )
 
@@ -113,7 +114,7 @@ async def test_default_range_is_the_last_twelve_full_weeks(caller, queue):
         event_reader=MemoryEventStore(),
         cohort_reader=table,
         converter=converter_without_rates(table),
-        queue=queue,
+        freshness=EventFreshness(queue),
         queries=MetricQueries(Catalog(), ()),
     )
     assert answer.range.from_.isoformat() == "2026-04-13T04:00:00+00:00"
@@ -137,7 +138,7 @@ async def test_default_cohort_size_depends_on_the_length_of_the_range(caller, qu
             event_reader=MemoryEventStore(),
             cohort_reader=cohort_reader(),
             converter=converter_without_rates(cohort_reader()),
-            queue=queue,
+            freshness=EventFreshness(queue),
             queries=MetricQueries(Catalog(), ()),
         )
     ).granularity == size

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.cohorts.operations import get_lifetime_value, get_retention
 from service_core.analytics.cohorts.schemas import CohortQuery, RetentionQuery
+from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.kernel.request_parsing import parse_query_parameters_leniently
@@ -38,7 +39,7 @@ def read_cohorts(caller, queue, story):
                 event_reader=store,
                 cohort_reader=store,
                 converter=converter_without_rates(store),
-                queue=queue,
+                freshness=EventFreshness(queue),
                 queries=MetricQueries(Catalog(), ()),
             ),
             await get_lifetime_value(
@@ -46,7 +47,7 @@ def read_cohorts(caller, queue, story):
                 caller=caller,
                 cohort_reader=store,
                 converter=converter_without_rates(store),
-                queue=queue,
+                freshness=EventFreshness(queue),
                 queries=MetricQueries(Catalog(), ()),
             ),
         )

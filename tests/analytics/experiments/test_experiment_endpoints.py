@@ -8,6 +8,7 @@ import pytest
 from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.experiments.operations import get_experiment_results, list_experiments
 from service_core.analytics.experiments.schemas import ExperimentQuery, ExposureQuery
+from service_core.analytics.freshness import EventFreshness
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.request_parsing import parse_query_parameters_leniently
 from service_core.testing.event_builder import EventBuilder, utc_instant
@@ -33,7 +34,7 @@ def read_results(caller, queue, story):
             caller=caller,
             experiment_reader=store,
             converter=converter_without_rates(store),
-            queue=queue,
+            freshness=EventFreshness(queue),
         )
 
     return read_results
@@ -136,7 +137,7 @@ async def test_experiments_are_listed_by_persons(caller, queue, story):
         parse_query_parameters_leniently(ExposureQuery, RANGE.items()),
         caller=caller,
         funnel_reader=store,
-        queue=queue,
+        freshness=EventFreshness(queue),
     )
     assert [(each.experiment, each.persons) for each in answer.experiments] == [
         ("checkout", 2), ("banner", 1),

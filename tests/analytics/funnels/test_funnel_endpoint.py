@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 
 from plugins.events_memory.adapter import MemoryEventStore
+from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.funnels.operations import FunnelQuery, get_funnel
 from service_core.analytics.funnels.ports import FunnelOrder, FunnelResult, FunnelStep
 from service_core.analytics.query.catalog import Catalog
@@ -26,7 +27,7 @@ async def get_funnel_of_table(caller, queue, table, *parameters):
         caller=caller,
         funnel_reader=table,
         event_reader=MemoryEventStore(),
-        queue=queue,
+        freshness=EventFreshness(queue),
         queries=MetricQueries(Catalog(), ()),
     )
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plugins.events_memory.adapter import MemoryEventStore
+from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.funnels.operations import FunnelQuery, get_funnel
 from service_core.analytics.metrics.dimensions import CORE_DIMENSIONS
 from service_core.analytics.query.catalog import Catalog
@@ -37,7 +38,7 @@ def read_funnel(caller, queue, story):
             caller=caller,
             funnel_reader=store,
             event_reader=store,
-            queue=queue,
+            freshness=EventFreshness(queue),
             queries=MetricQueries(CATALOG, ()),
         )
 

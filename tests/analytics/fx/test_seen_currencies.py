@@ -1,5 +1,6 @@
 """The currencies a workspace was paid in are remembered, so that its reads run once."""
 
+import asyncio
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -49,3 +50,21 @@ async def test_currency_seen_in_one_range_stays_known_when_another_range_adds_on
         assert (await converter.aggregate(query)).rows == [(700, 0)]
         reads.append(converter.reader.reads)
     assert reads == [3, 3, 1, 1, 1]
+
+
+async def test_concurrent_reads_of_a_range_have_the_same_rates(converter):
+    builder = EventBuilder()
+    builder.add_event("purchase", at="2026-07-01", visitor="A1", revenue=700, order_id="O1", currency="GBP")
+    await converter.reader.store.append(builder.events)
+    query = AggregateQuery(builder.query_scope(whole_utc_days("2026-07-01", "2026-07-01")), MONEY)
+    await converter.aggregate(query)
+    used, aggregate = [], converter.reader.aggregate
+
+    async def note_rates(query):
+        used.append(query.scope.rates)
+        return await aggregate(query)
+
+    converter.reader.aggregate = note_rates
+    await asyncio.gather(*(converter.aggregate(query) for _ in range(3)))
+    await converter.aggregate(query)
+    assert [rates is used[0] for rates in used] == [True, True, True, False]

@@ -8,6 +8,7 @@ import pytest
 from plugins.attribution_models.models import MODELS
 from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.attribution.models import AttributionModels
+from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.people.operations import UserPath, UserQuery, UsersQuery, get_user, list_users
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.metric_queries import MetricQueries
@@ -45,7 +46,7 @@ def list_users_page(caller, queue, make_store):
             caller=caller,
             people=events,
             converter=converter_without_rates(events),
-            queue=queue,
+            freshness=EventFreshness(queue),
             queries=MetricQueries(Catalog(), ()),
         )
 
@@ -58,7 +59,7 @@ def read_user(caller, queue, make_store):
         events = await make_store()
         return await get_user(
             parse_query_parameters_leniently(UserQuery, parameters.items()), UserPath(userId=any_id),
-            caller=caller, people=events, activity_reader=events, models=AttributionModels.index_by_unique_id(MODELS), queue=queue,
+            caller=caller, people=events, activity_reader=events, models=AttributionModels.index_by_unique_id(MODELS), freshness=EventFreshness(queue),
             postbacks=NoPostbacks(), converter=converter_without_rates(events),
         )  # fmt: skip
 

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from service_core.api.http_messages import ApiRequest
-from service_core.api.render_table import choose_media_type, render_table
+from service_core.api.render_table import choose_media_type, encode_table
 from service_core.kernel.answer_table import AnswerTable
 from tests.analytics.deployment import run_deployment
 
@@ -18,6 +18,7 @@ PLAN = {
 }
 EVENTS = {**PLAN, "metrics": ["events", "active_users_1d"], "dimensions": ["event_name"]}
 CSV, NDJSON = "text/csv", "application/x-ndjson"
+ARROW = "application/vnd.apache.arrow.stream"
 FORMULAS = ("=1+2", "+49", "-1", "@SUM(A1)", "\tx", "\rx")
 
 
@@ -48,6 +49,10 @@ async def test_csv_has_the_rows_of_json_in_their_order(shop):
     assert [[name.removeprefix("'"), int(events), int(users)] for name, events, users in rows] == expected
     assert got.body.count(b"\r\n") == len(rows) + 1
     assert got.headers["X-Complete"] == "true"
+    assert (got.headers["X-Currency"], got.headers["X-Timezone"]) == (
+        shop.workspace.currency,
+        shop.workspace.timezone,
+    )
     assert "X-Unavailable" not in got.headers
 
 
@@ -85,8 +90,9 @@ async def test_csv_says_which_metrics_are_unknown_and_where_rows_go_on(shop):
     assert {"X-Complete", "X-Truncated", "X-Unavailable", "Retry-After"} <= set(exposed)
 
 
-async def test_csv_without_place_for_a_comparison_is_refused(shop):
-    got = await ask_as(shop, CSV, EVENTS | {"compare": True})
+@pytest.mark.parametrize("accept", [CSV, ARROW])
+async def test_format_without_place_for_a_comparison_is_refused(shop, accept):
+    got = await ask_as(shop, accept, EVENTS | {"compare": True})
     answer = orjson.loads(got.body)
     assert (got.status, answer["code"], answer["field"]) == (400, "invalid_parameter", "compare")
 
@@ -109,6 +115,7 @@ async def test_errors_and_other_operations_stay_json(shop):
         ("text/*;q=0.5, */*;q=0.1", "text/csv; charset=utf-8"),
         ("text/csv;q=0.1, application/json", "application/json"),
         ("application/x-ndjson, text/csv;q=0.9", NDJSON),
+        (f"{ARROW}, */*;q=0.5", ARROW),
         ("text/csv;q=soon, */*;q=0.1", "application/json"),
     ],
 )
@@ -117,6 +124,8 @@ def test_header_accept_chooses_the_format(accept, chosen):
 
 
 def test_numbers_and_booleans_are_plain_cells():
-    table = AnswerTable(("a", "b", "c", "d"), [(1e-06, -5, True, None), (1234567890123.25, 0.1, False, "")])
-    body = render_table(None, 200, table, "text/csv; charset=utf-8", {}).body
+    table = AnswerTable(
+        ("a", "b", "c", "d"), (), [(1e-06, -5, True, None), (1234567890123.25, 0.1, False, "")]
+    )
+    body = encode_table(table, "text/csv; charset=utf-8", None, None)
     assert body == b"a,b,c,d\r\n0.000001,-5,true,\r\n1234567890123.25,0.1,false,\r\n"

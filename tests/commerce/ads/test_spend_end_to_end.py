@@ -12,7 +12,7 @@ from service_core.api.http_messages import ApiRequest
 from service_core.commerce.ads.spend_sync import AdSpendSync
 from service_core.commerce.credentials.ports import ConnectionSecrets
 from service_core.kernel.settings import Settings
-from tests.fixtures.stub_platform_api import StubPlatformApi, StubResponse, serve_api
+from service_core.testing.fake_platform import FakePlatform, FakeResponse, serve_api
 
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 TOKEN = "EAAB-planted-token"
@@ -27,14 +27,14 @@ class StubMetaInsights:
     def answers(self, asked):
         if asked.path.endswith("/me/adaccounts"):
             values = {"id": "act_1", "name": "Main", "currency": "EUR", "timezone_name": "Europe/Berlin"}
-            return StubResponse({"data": [values]})
+            return FakeResponse({"data": [values]})
         if asked.path.endswith("/campaigns"):
-            return StubResponse({"data": [{"id": "1", "effective_status": "ACTIVE"}]})
+            return FakeResponse({"data": [{"id": "1", "effective_status": "ACTIVE"}]})
         days = json.loads(asked.query["time_range"])
         if asked.query["level"] != "campaign" or days["until"] < "2026-07-08":
-            return StubResponse({"data": []})
+            return FakeResponse({"data": []})
         rows = [("1", "2026-07-07", "5.50"), ("1", "2026-07-08", self.latest), ("2", "2026-07-08", "0.25")]
-        return StubResponse({"data": [insights_row(*one) for one in rows]})
+        return FakeResponse({"data": [insights_row(*one) for one in rows]})
 
 
 def insights_row(campaign, day, spend):
@@ -51,7 +51,7 @@ def insights_row(campaign, day, spend):
 async def meta_workspace(tmp_path):
     """A deployment whose Meta is on the loopback, and a workspace that connected it."""
     meta = StubMetaInsights()
-    async with serve_api(StubPlatformApi(meta.answers, StubResponse({}), lambda _: StubResponse({}))) as api:
+    async with serve_api(FakePlatform(meta.answers, FakeResponse({}), lambda _: FakeResponse({}))) as api:
         clock = [NOW]
         settings = Settings.model_validate(
             {"storage": {"events": "memory://"}, "ads": {"api_urls": {"meta": f"{api.url}/v26.0"}}}

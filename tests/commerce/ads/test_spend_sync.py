@@ -22,6 +22,7 @@ from service_core.commerce.ads.sync_window import days_to_sync_with_restated_one
 from service_core.commerce.credentials.ports import CipherUnavailable
 from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
 from service_core.commerce.sync.connection_sync import backoff_delay
+from service_core.kernel.plugin_faults import mark_as_fault_of_plugin
 from service_core.testing.memory.ad_spend import MemoryAdSpend
 from service_core.testing.memory.connections import MemoryConnections, MemorySecrets
 
@@ -319,6 +320,16 @@ async def test_failure_does_not_stop_other_workspaces_or_platforms(caplog):
         }
         assert (await scenario.standing("tiktok", workspace)).is_connected
     assert "hush" not in caplog.text
+
+
+async def test_connection_names_the_plugin_that_failed():
+    scenario = SyncScenario(Platform("meta"))
+    fault = KeyError("hush")
+    mark_as_fault_of_plugin(fault, "'ads_shop' (touchpoint-shop 2.1)")
+    scenario.platforms[0].fault = fault
+    await scenario.connect("meta", OURS)
+    (outcome,) = (await scenario.sync_all_due())[OURS]
+    assert outcome.problem == "Plugin 'ads_shop' (touchpoint-shop 2.1) failed with KeyError."
 
 
 async def test_one_process_holds_the_sync_lease_of_a_workspace():

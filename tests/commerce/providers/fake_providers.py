@@ -13,8 +13,8 @@ from service_core.analytics.connections.models import (
     ProviderKind,
 )
 from service_core.commerce.providers.signatures import hmac_sha256
+from service_core.testing.fake_platform import FakePlatform, FakeResponse, too_many_calls
 from tests.analytics.deployment import NOW
-from tests.fixtures.stub_platform_api import StubPlatformApi, StubResponse, too_many_calls
 
 SECRET = "planted_in_a_test"
 POLLED_FIELDS = timedelta(days=30)
@@ -25,7 +25,7 @@ def _at(moment):
     return int(moment.timestamp())
 
 
-class FakeStripe(StubPlatformApi):
+class FakeStripe(FakePlatform):
     """Payments, a refund and a subscription, as events: the latest first, a few to a page."""
 
     id, account, key = "stripe", "acct_1", "api_key"
@@ -87,7 +87,7 @@ class FakeStripe(StubPlatformApi):
         after = asked.query.get("starting_after")
         if after:
             found = found[1 + [one["id"] for one in found].index(after) :]
-        return StubResponse(
+        return FakeResponse(
             {
                 "object": "list",
                 "url": "/v1/events",
@@ -97,12 +97,12 @@ class FakeStripe(StubPlatformApi):
         )
 
     def refuse(self, _asked):
-        return StubResponse(
+        return FakeResponse(
             {"error": {"type": "invalid_request_error", "message": "Invalid API Key provided: api_key"}}, 401
         )
 
 
-class FakeShopify(StubPlatformApi):
+class FakeShopify(FakePlatform):
     """Orders, as they stand now: paid, given back, fulfilled."""
 
     id, account, key = "shopify", "example.myshopify.com", "access_token"
@@ -161,12 +161,12 @@ class FakeShopify(StubPlatformApi):
         if what == "/orders.json":
             return self._listed(asked)
         if what == "/shopify_payments/balance/transactions.json":
-            missing = StubResponse({"errors": "Not Found"}, 404)
-            return missing if self.transactions is None else StubResponse({"transactions": self.transactions})
+            missing = FakeResponse({"errors": "Not Found"}, 404)
+            return missing if self.transactions is None else FakeResponse({"transactions": self.transactions})
         order = next(one for one in self.orders.values() if what == f"/orders/{one['id']}/transactions.json")
         sale = {"kind": "sale", "status": "success", "processed_at": order["paid_at"].isoformat()}
         failed = {"kind": "sale", "status": "failure", "processed_at": self.clock().isoformat()}
-        return StubResponse({"transactions": [failed, sale]})
+        return FakeResponse({"transactions": [failed, sale]})
 
     def _listed(self, asked):
         if "page_info" in asked.query:
@@ -187,10 +187,10 @@ class FakeShopify(StubPlatformApi):
             headers = {
                 "Link": f'<http://elsewhere.invalid/orders.json?limit=250&page_info={place}>; rel="next"'
             }
-        return StubResponse({"orders": found[: self.page]}, headers=headers)
+        return FakeResponse({"orders": found[: self.page]}, headers=headers)
 
     def refuse(self, _asked):
-        return StubResponse({"errors": "[API] Invalid API key or access token"}, 401)
+        return FakeResponse({"errors": "[API] Invalid API key or access token"}, 401)
 
 
 FAKE_PROVIDERS = (FakeStripe, FakeShopify)

@@ -6,10 +6,10 @@ from itertools import count
 
 import pytest
 
+from service_core.testing.fake_platform import serve_api
 from service_core.testing.polling_provider import PollHarness, PollingProviderConformance
 from tests.analytics.deployment import NOW
 from tests.commerce.providers.fake_providers import FakeShopify, FakeStripe
-from tests.fixtures.stub_platform_api import serve_api
 
 
 @asynccontextmanager

@@ -3,9 +3,9 @@
 import pytest
 
 from service_core.analytics.connections.models import ConnectionStatus
+from service_core.testing.fake_platform import FakeResponse
 from tests.commerce.providers.fake_providers import FakeShopify, FakeStripe
 from tests.commerce.providers.test_polling import DAY, FIRST, HOUR, run_polled_provider
-from tests.fixtures.stub_platform_api import StubResponse
 
 CREATED = int(FIRST.timestamp())
 
@@ -129,7 +129,7 @@ async def test_fees_are_read_where_stripe_refuses_to_expand_charges(stripe):
     listed = stripe.provider_api.list
 
     def refuse_expansion(request):
-        refusal = StubResponse({"error": {"message": "This property cannot be expanded (charge)."}}, 400)
+        refusal = FakeResponse({"error": {"message": "This property cannot be expanded (charge)."}}, 400)
         return refusal if request.query.get("expand[]") == "data.source.charge" else listed(request)
 
     stripe.provider_api.answers = refuse_expansion
@@ -142,7 +142,7 @@ async def test_key_that_may_not_read_balance_transactions_leaves_fees_unknown(st
     listed = stripe.provider_api.list
 
     def refuse_fees(request):
-        refusal = StubResponse({"error": {"message": "The provided key does not have the permission"}}, 403)
+        refusal = FakeResponse({"error": {"message": "The provided key does not have the permission"}}, 403)
         return refusal if request.path.endswith("balance_transactions") else listed(request)
 
     stripe.provider_api.answers = refuse_fees

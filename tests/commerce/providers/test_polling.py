@@ -14,11 +14,11 @@ from service_core.analytics.connections.models import ConnectionStatus
 from service_core.analytics.ports import StoreUnavailable
 from service_core.commerce.providers.poll import ProviderSync
 from service_core.testing.ad_platform import RETRY_SECONDS, ServerFailure
+from service_core.testing.fake_platform import FakeResponse
+from service_core.testing.fake_platform import serve_api as listening
 from tests.analytics.deployment import NOW
 from tests.commerce.providers.fake_providers import FAKE_PROVIDERS, FakeShopify, FakeStripe, connect_provider
 from tests.commerce.providers.webhook_client import open_webhook_client
-from tests.fixtures.stub_platform_api import StubResponse
-from tests.fixtures.stub_platform_api import serve_api as listening
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 FIRST = NOW - timedelta(days=6)
@@ -283,7 +283,7 @@ async def test_sync_waits_for_a_short_retry_after(tmp_path):
         shop.sell(0)
         answers, busy = (
             shop.provider_api.answers,
-            [StubResponse({"errors": "slow"}, 429, {"Retry-After": "0.001"})] * 3,
+            [FakeResponse({"errors": "slow"}, 429, {"Retry-After": "0.001"})] * 3,
         )
         shop.provider_api.answers = lambda request: busy.pop() if busy else answers(request)
         assert (await shop.sync()).counts == {"messages": 1, "new": 1}
@@ -294,7 +294,7 @@ async def test_deleted_order_keeps_its_payment_event(tmp_path):
         shop.sell(0)
         answers = shop.provider_api.answers
         shop.provider_api.answers = lambda request: (
-            StubResponse({"errors": "Not Found"}, 404) if "transactions" in request.path else answers(request)
+            FakeResponse({"errors": "Not Found"}, 404) if "transactions" in request.path else answers(request)
         )
         assert (await shop.sync()).counts == {"messages": 1, "new": 1}
         assert (await shop.facts())[0][0][2] == "2026-07-02T15:00:00.000Z"

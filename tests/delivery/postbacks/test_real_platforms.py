@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 
 from plugins.ads_google.conversions import CONVERSION_SENDER, send_conversions
+from service_core.testing.fake_platform import FakePlatform, FakeResponse, serve_api
 from tests.delivery.postbacks.deployment import run_postback_deployment
-from tests.fixtures.stub_platform_api import StubPlatformApi, StubResponse, serve_api
 
 ADA = "b5fc85e55755f9e0d030a10ab4429b6b2944855f9a0d60077fe832becbc41d72"
 SECRETS = dict.fromkeys(
@@ -18,7 +18,7 @@ SECRETS = dict.fromkeys(
 
 def run_with_response(answer):
     """A platform that takes everything, and gives tokens."""
-    return StubPlatformApi(lambda _: StubResponse(answer), StubResponse({}), lambda _: StubResponse({}))
+    return FakePlatform(lambda _: FakeResponse(answer), FakeResponse({}), lambda _: FakeResponse({}))
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ async def test_purchase_reaches_a_platform(tmp_path, platform, event, click, ans
 
 
 async def test_purchase_reaches_a_conversion_action_of_google(tmp_path):
-    given = StubResponse({"access_token": "short-lived", "results": [{}]})
+    given = FakeResponse({"access_token": "short-lived", "results": [{}]})
     async with (
-        serve_api(StubPlatformApi(lambda _: given, given, lambda _: given)) as api,
+        serve_api(FakePlatform(lambda _: given, given, lambda _: given)) as api,
         run_postback_deployment(tmp_path) as shop,
     ):
         sender = replace(

@@ -203,10 +203,10 @@ async def test_batch_that_comes_again_makes_no_second_row(postback_workspace, mo
     await postback_workspace.rule(asset_id="p2")
     settle, faults = postback_workspace.ports.queue.acknowledge, [OSError("the disk is full")]
 
-    async def settling(stored, quarantined, ignored):
+    async def settling(stored, quarantined, ignored, dropped):
         if faults:
             raise faults.pop()
-        await settle(stored, quarantined, ignored)
+        await settle(stored, quarantined, ignored, dropped)
 
     monkeypatch.setattr(postback_workspace.ports.queue, "acknowledge", settling)
     with pytest.raises(OSError, match="full"):

@@ -13,7 +13,7 @@ const client = createClient<paths, "application/json">({ baseUrl: api, headers: 
 const traffic = await client.GET("/v1/traffic", {
   params: { query: { start_date: today, end_date: today, type: "page" } },
 });
-const names: string[] | undefined = traffic.data?.data.map((row) => row.name);
+const names: (string | undefined)[] | undefined = traffic.data?.data.map((row) => row.name);
 const query = await client.POST("/v1/query", {
   body: { metrics: ["visitors"], date_range: { preset: "today" }, dimensions: ["country"] },
 });

@@ -81,6 +81,9 @@ async def test_remote_appends_store_the_rows_of_direct_appends(open_store, conne
     keys = [(event.workspace_id, event.visitor_id, event.session_id) for event in events]
     states = await remote.session_states(keys)
     assert states == await direct.session_states(keys) != {}
+    for workspace in workspaces:
+        ids = [event.event_id for event in events]
+        assert await remote.find_events_by_id(workspace, ids) == await owner.find_events_by_id(workspace, ids)
 
 
 async def test_remote_append_keeps_the_events_that_one_with_a_key_supersedes(open_store, connect):

@@ -9,9 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hosts.ingest.run import create_ingest_host_app
+from hosts.monitoring.canary import CANARY_WORKSPACE
+from hosts.worker import consumer
 from hosts.worker.consumer import build_ingest_pipeline
-from service_core.ingestion.models import IngestEndpoint
+from service_core.ingestion.models import IngestEndpoint, ReceivedEvent
 from service_core.ingestion.ports import EnqueueFailed, EnqueueResult
+from service_core.ingestion.transforms.models import FailurePolicy, Transform
+from service_core.ingestion.transforms.run_transforms import EventTransforms
 from tests.analytics.deployment import NOW, run_deployment
 from tests.fixtures.port_stubs import ReplacedPorts
 
@@ -110,6 +114,58 @@ async def test_every_event_of_a_batch_is_stored_as_web(host, path):
     assert [rows[one]["page_path"] for one in ("e1", "e2")] == ["/a", "/b"]
     assert {(row["session_id"], row["session_origin"]) for row in rows.values()} == {("s1", "client")}
     assert {row["browser"] for row in rows.values()} == {"Chrome"}
+
+
+async def test_transforms_of_the_settings_drop_and_change_what_browsers_send(host):
+    tables = {
+        "transform_drop": {"paths": ["/admin/*"], "addresses": ["198.51.100.0/24"]},
+        "transform_redact": {"emails": True},
+        "transform_campaigns": {"lower_case": True},
+    }
+    settings = host.served.service.settings
+    plugins = settings.plugins.model_validate(tables)
+    host.pipeline = build_ingest_pipeline(host.ports, settings.model_copy(update={"plugins": plugins}))
+    url = "https://shop.example/a?mail=ada%40shop.example&utm_source=News"
+    sent = page_view("e1", properties={"url": url, "utm_source": "News"})
+    await host.batch(sent, page_view("e2", properties={"url": "https://shop.example/admin/x"}))
+    (stored,) = await host.events()
+    assert (stored["event_id"], stored["utm_source"]) == ("e1", "news")
+    assert stored["page_url"] == "https://shop.example/a?mail=redacted&utm_source=news"
+    row = await host.ledger_rows(2)
+    assert (row["stored"], row["rejected_by_reason"]) == (1, {"dropped:drop:path": 1})
+    assert row["ignored_by_reason"] == {"removed:redact": 1}
+    assert (await host.batch(page_view("e2")))[1]["duplicates"] == 1
+
+
+@pytest.mark.parametrize(("policy", "stored"), list(zip(FailurePolicy, ([1, "e1"], [0, None]), strict=True)))
+async def test_answers_over_the_hours_of_a_failing_transform_are_incomplete(
+    host, monkeypatch, policy, stored
+):
+    def fail(columns):
+        raise RuntimeError("no table")
+
+    failing = Transform(
+        id="t", label="T", reads=("properties.plan",), writes=(), build=lambda _: fail, on_failure=policy
+    )
+    transforms = EventTransforms([(failing, fail)])
+    monkeypatch.setattr(consumer, "build_event_transforms", lambda *_: transforms)
+    host.pipeline = build_ingest_pipeline(host.ports, host.served.service.settings)
+    await host.batch(page_view("e1", timestamp="2026-07-07T10:30:00Z"))
+    of_canary = (CANARY_WORKSPACE.id, CANARY_WORKSPACE.id, IngestEndpoint.TRACK, "c1", True, NOW)
+    await host.ports.queue.offer(
+        ReceivedEvent(*of_canary, b'{"event":"canary","user_id":"c"}', None, None, {})
+    )
+    assert len(await host.events()) == 0
+    assert await host.ports.queue.take(1) == []
+    for day, is_complete in (("2026-07-06", True), ("2026-07-07", False), ("2026-07-08", True)):
+        span = {"start_date": day, "end_date": day}
+        listed = await host.client.get("/events", **span)
+        assert listed["complete"] is (await host.client.get("/overview", **span))["complete"] is is_complete
+        assert [row["event_id"] for row in listed["events"]] == [
+            stored[1] for _ in range(stored[0]) if not is_complete
+        ]
+    others = await host.served.workspace(timezone="UTC")
+    assert (await others.get("/events", start_date="2026-07-07", end_date="2026-07-07"))["complete"]
 
 
 async def test_repeat_in_a_batch_and_across_batches_counts_as_a_duplicate(host):

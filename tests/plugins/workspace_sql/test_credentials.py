@@ -8,7 +8,9 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from sqlalchemy.exc import IntegrityError
 
+from plugins.workspace_sql import database
 from plugins.workspace_sql.column_types import Instant
+from plugins.workspace_sql.schema import run_missing_migrations
 from service_core.access.analytics_settings import AnalyticsSettings, CustomChannel
 from service_core.access.api_keys import (
     create_named_key_clamping_rate_limit_to_plan,
@@ -124,7 +126,9 @@ async def test_revoked_key_stays_revoked_after_later_saves(directory, initialize
     assert (kept.name, kept.revoked_at) == ("Renamed", NOW)
 
 
-async def test_directories_that_start_together_all_succeed(open_directory):
+async def test_directories_that_start_together_all_succeed(open_directory, monkeypatch):
+    monkeypatch.setattr(database, "run_missing_migrations", run_missing_migrations)
+
     async def start(number):
         async with open_directory() as directory:
             await create_workspace_with_keys(directory.credentials, NOW, name=f"shop {number}")

@@ -102,22 +102,30 @@ def test_person_is_mentioned_by_an_id_that_was_sent_as_a_number():
     assert not subject.is_mentioned_in({"quantity": 17, "total": 4242.5, "paid": True})
 
 
-async def test_write_that_waits_for_an_approval_and_names_the_person_is_deleted(directory, workspace_id):
+@pytest.mark.parametrize(
+    ("kind", "type_"), [("write_approvals", "write_approval"), ("change_sets", "change_set")]
+)
+async def test_write_that_is_held_and_names_the_person_is_found_and_deleted(
+    directory, workspace_id, kind, type_
+):
+    own, of_another = ({"body": {"event_id": f"event-{name}"}} for name in ("ada", "bob"))
     states = (
-        {"name": "", "requests": [{"body": {"event_id": "event-ada"}}], "planned_changes": []},
+        {"name": "", "requests": [own, of_another], "planned_changes": []},
         {"name": "", "requests": [], "planned_changes": [], "requester": {"name": "ada@example.com"}},
     )
     rows = [
         {
-            "id": new_id(), "workspace_id": workspace_id, "type": "write_approval", "state": state,
+            "id": new_id(), "workspace_id": workspace_id, "type": type_, "state": state,
             "created_at": NOW, "updated_at": NOW, "search_text": "",
         }
         for state in states
     ]  # fmt: skip
     async with directory.database.write() as connection:
         await connection.execute(RESOURCES.insert(), rows)
+    found = await directory.personal_records.find_personal_records(workspace_id, SUBJECT)
+    assert found[kind] == [{"id": rows[0]["id"], **states[0], "requests": [own]}]
     erased = await directory.personal_records.erase_personal_records(workspace_id, SUBJECT)
-    assert erased["write_approvals"] == 1
+    assert erased[kind] == 1
     assert [row["state"] for row in await directory.database.fetch_rows(RESOURCES.select())] == [states[1]]
 
 
