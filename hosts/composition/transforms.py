@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from hosts.composition.plugin_settings import validate_plugin_settings
+from hosts.composition.watched_calls import log_if_blocking
 from service_core.extensions.registry import Registry
 from service_core.ingestion.transforms.run_transforms import EventTransforms, TransformUse
 from service_core.kernel.errors import StartupError
@@ -46,7 +47,7 @@ def build_event_transforms(
 
 
 class _TransformLog:
-    """Passes on what transforms did, and logs when one is left out and when it works again.
+    """Passes on what transforms did, and logs when one blocks the event loop, is left out, and works again.
 
     Args:
         registry: the installed plugins.
@@ -63,6 +64,7 @@ class _TransformLog:
         plugin = self._registry.plugin_of_value("transforms", use.transform_id)
         name = plugin.name if plugin is not None else ""
         self._observe(name, use)
+        log_if_blocking(name, use.transform_id, use.longest_seconds)
         if use.is_left_out and use.transform_id not in self._left_out:
             self._left_out.add(use.transform_id)
             _LOG.error("The transform %s of plugin %s keeps failing and is left out.", use.transform_id, name)

@@ -56,6 +56,12 @@ def watch_method(
     return _watch_function(method, begin_call)
 
 
+def log_if_blocking(plugin: str, method: str, seconds: float) -> None:
+    """Logs a step on the event loop that took too long, with the plugin."""
+    if seconds > BLOCKING_SECONDS:
+        _LOG.warning("Plugin %s blocked the event loop for %.0f ms in %s.", plugin, 1000 * seconds, method)
+
+
 class _WatchedCall:
     """A call that runs, with the time of its steps.
 
@@ -79,13 +85,8 @@ class _WatchedCall:
         """Adds a step; one that blocked the event loop is logged."""
         seconds = time.monotonic() - began
         self._seconds += seconds
-        if on_loop and seconds > BLOCKING_SECONDS:
-            _LOG.warning(
-                "Plugin %s blocked the event loop for %.0f ms in %s.",
-                self._plugin.name,
-                1000 * seconds,
-                self._method,
-            )
+        if on_loop:
+            log_if_blocking(self._plugin.name, self._method, seconds)
 
     def finish(self, error: Exception | None = None, seconds: float | None = None) -> None:
         """Reports the finished call; an exception that the port does not declare is marked with the plugin."""

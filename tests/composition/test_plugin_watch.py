@@ -8,14 +8,19 @@ import pytest
 
 from hosts.composition import watched_calls
 from hosts.composition.plugin_watch import watch_plugins, watch_value
+from hosts.composition.transforms import build_event_transforms
 from hosts.composition.watched_calls import watch_method
 from service_core import builtin
 from service_core.commerce.providers.ports import PollableProvider
 from service_core.delivery.postbacks.ports import RelocatableSender
 from service_core.extensions.discovery import InstalledPlugin, PluginOrigin
 from service_core.extensions.registry import collect_plugins_into_registry
+from service_core.ingestion.event_source import WEB
+from service_core.ingestion.parse_event import parse_event
 from service_core.kernel.plugin_faults import plugin_of_fault
+from service_core.kernel.settings import PluginsSettings
 from service_core.plugin import PlatformUnavailable
+from service_core.testing.ingestion_stubs import make_queued_event, make_workspace
 from tests.fixtures.plugin_packages import write_plugin_package
 
 
@@ -87,6 +92,35 @@ async def test_plugin_that_blocks_the_event_loop_is_named_in_the_log(calls, capl
         await watched(send, calls)()
     (record,) = caplog.records
     assert "Plugin acme blocked the event loop for" in record.getMessage()
+
+
+def test_transform_that_blocks_the_event_loop_is_named_in_the_log(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(watched_calls, "BLOCKING_SECONDS", 0.01)
+    code = """
+        import time
+        from service_core.plugin import Transform, hook
+
+        @hook
+        def transforms():
+            transform = Transform(id="slow", label="Slow", reads=("event_name",), build=lambda _: lambda _: time.sleep(0.02))
+            return [transform]
+        """
+    monkeypatch.syspath_prepend(str(write_plugin_package(tmp_path / "site", "slow_one", code)))
+    registry = collect_plugins_into_registry([("builtin", builtin)])
+    uses = []
+    transforms = build_event_transforms(registry, PluginsSettings(), lambda plugin, use: uses.append(plugin))
+    queued = make_queued_event(b'{"event":"pageview","user_id":"u1"}')
+    transforms.begin_batch()
+    parsed = parse_event(
+        queued.arrival, {"event": "pageview", "user_id": "u1"}, make_workspace(), is_storable=True
+    )
+    with caplog.at_level(logging.WARNING):
+        transforms.transform(parsed, queued.arrival, WEB)
+        transforms.report_batch()
+    assert uses == ["slow_one"]
+    (record,) = caplog.records
+    assert record.getMessage().startswith("Plugin slow_one blocked the event loop for")
+    assert record.getMessage().endswith("in slow.")
 
 
 async def test_waiting_does_not_block_the_event_loop(calls, caplog, monkeypatch):

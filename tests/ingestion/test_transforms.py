@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 import time
 from uuid import UUID
 
@@ -26,7 +27,7 @@ from service_core.ingestion.transforms.models import (
     index_transforms_by_id,
 )
 from service_core.ingestion.transforms.run_transforms import EventTransforms
-from service_core.ingestion.transforms.time_limit import CALL_SECONDS
+from service_core.ingestion.transforms.time_limit import CALL_SECONDS, WAIT_SECONDS
 from service_core.kernel.errors import StartupError
 from service_core.testing.ingestion_stubs import (
     StubDevices,
@@ -235,6 +236,33 @@ async def test_function_that_does_not_end_is_interrupted():
     _, store, uses = await process([queued(1, plan="a")], (make_transform(), backtrack))
     assert (list(store.events), uses[0].failures) == (["e1"], 1)
     assert uses[0].seconds < 10
+
+
+async def test_function_that_waits_for_ever_is_interrupted():
+    def wait(columns):
+        threading.Event().wait()
+
+    held = make_transform(on_failure=FailurePolicy.HOLD_EVENT)
+    queue, store, uses = await process([queued(1, plan="a")], (held, wait))
+    assert queue.quarantined[0].reason.startswith("EventHeld: the transform t failed: CallTookTooLong")
+    assert (store.events, uses[0].failures) == ({}, 1)
+    assert uses[0].longest_seconds >= WAIT_SECONDS
+
+
+async def test_function_that_goes_on_after_an_interruption_is_interrupted_again():
+    interruptions = []
+
+    def swallow_once(columns):
+        while True:
+            try:
+                re.match(r"(a+)+$", "a" * 40 + "b")
+            except BaseException:
+                interruptions.append(True)
+                if len(interruptions) == 2:
+                    raise
+
+    _, store, uses = await process([queued(1, plan="a")], (make_transform(), swallow_once))
+    assert (list(store.events), uses[0].failures) == (["e1"], 1)
 
 
 async def test_failed_append_repeats_the_batch_with_the_same_results():

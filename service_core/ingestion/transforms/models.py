@@ -72,8 +72,8 @@ class Transform:
         writes: columns it may change: ``properties`` or ``properties.NAME``; none for one that only drops events.
         build: gets the settings of its plugin, None without a model, and returns its function; None if the settings ask
             nothing of it, so that it costs nothing.
-        on_failure: what becomes of an event when the function raises, is interrupted because it computes for more than 250 ms, or
-            returns something else.
+        on_failure: what becomes of an event when the function raises, returns something else, or is interrupted because it computes
+            for more than 250 ms or waits for more than two seconds.
     """
 
     id: str

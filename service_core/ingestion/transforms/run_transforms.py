@@ -24,7 +24,11 @@ from service_core.ingestion.transforms.models import (
     TransformResult,
     is_reason,
 )
-from service_core.ingestion.transforms.time_limit import CALL_SECONDS, CallTimeLimit, CallTookTooLong
+from service_core.ingestion.transforms.time_limit import (
+    CALL_SECONDS,
+    CALL_TIME_LIMIT,
+    CallTookTooLong,
+)
 
 DROPPED_PREFIX: Final = "dropped:"
 """Begins the reason of a dropped event in the ledger; id of the transform and its own reason follow."""
@@ -43,6 +47,7 @@ class TransformUse:
     Attributes:
         transform_id: id of the transform.
         seconds: time its calls took.
+        longest_seconds: time the longest of them took.
         failures: calls that failed.
         left_out: events it was not called for, because it had kept failing.
         is_left_out: whether it is left out now for a workspace.
@@ -50,6 +55,7 @@ class TransformUse:
 
     transform_id: str
     seconds: float
+    longest_seconds: float
     failures: int
     left_out: int
     is_left_out: bool
@@ -97,6 +103,7 @@ class _RunningTransform:
     breakers: defaultdict[UUID, CircuitBreaker]
     results: dict[object, TransformResult] = field(default_factory=dict)
     seconds: float = 0.0
+    longest_seconds: float = 0.0
     failures: int = 0
     left_out: int = 0
 
@@ -108,17 +115,23 @@ class _RunningTransform:
     def begin_batch(self) -> None:
         """Forgets results and counts of the batch before."""
         self.results = {}
-        self.seconds, self.failures, self.left_out = 0.0, 0, 0
+        self.seconds, self.longest_seconds, self.failures, self.left_out = 0.0, 0.0, 0, 0
 
     def use(self) -> TransformUse:
         """Returns what it did since the batch began."""
         return TransformUse(
             self.transform.id,
             self.seconds,
+            self.longest_seconds,
             self.failures,
             self.left_out,
             any(breaker.is_open for breaker in self.breakers.values()),
         )
+
+    def add_call(self, seconds: float) -> None:
+        """Counts the time of a call."""
+        self.seconds += seconds
+        self.longest_seconds = max(self.longest_seconds, seconds)
 
     def record_failure(self, breaker: CircuitBreaker) -> None:
         """Counts a call that failed or was late."""
@@ -147,7 +160,6 @@ class EventTransforms:
             for transform, function in ordered
         ]
         self._observe = observe
-        self._limit = CallTimeLimit()
 
     def __bool__(self) -> bool:
         """Whether there is one."""
@@ -221,13 +233,13 @@ class EventTransforms:
             raise _WrongResult("it kept failing and is left out for a while")
         started = time.perf_counter()
         try:
-            result = _storable_result(running.transform, self._limit.call(running.function, columns))
+            result = _storable_result(running.transform, CALL_TIME_LIMIT.call(running.function, columns))
         except (Exception, CallTookTooLong) as failure:
             running.record_failure(breaker)
             raise _WrongResult(f"{type(failure).__name__}: {failure}") from failure
         finally:
             seconds = time.perf_counter() - started
-            running.seconds += seconds
+            running.add_call(seconds)
         if seconds > CALL_SECONDS:
             running.record_failure(breaker)
         else:
