@@ -107,7 +107,7 @@ def _to_metadata(conversion: Conversion) -> dict[str, Any]:
         conversion_id=conversion.event_id,
         value=platform_numbers.to_platform_amount(conversion.value, conversion.currency),
         currency=conversion.currency,
-        item_count=sum(item.quantity or 0 for item in conversion.line_items) or None,
+        item_count=sum(item.quantity for item in conversion.line_items) or None,
         products=[platform_http.drop_empty(id=item.id, name=item.name) for item in conversion.line_items],
     )
 
