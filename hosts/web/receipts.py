@@ -23,7 +23,7 @@ from service_core.analytics.query.record_columns import has_receipt
 _DEFAULT_METRIC: Final = "visitors"
 _SHOWN_RECORDS: Final = 100
 _PARAMETERS: Final = ("metric", "bots", "refund_basis")
-_NOT_A_COLUMN: Final = frozenset({"term", "contribution", "rated_at"})
+_NOT_A_COLUMN: Final = frozenset({"term", "contribution", "contribution_currency", "rated_at"})
 _REASON_WORDS: Final = {
     "bot": "Bots",
     "test": "Marked as tests",
@@ -113,13 +113,13 @@ async def _describe_receipt(
         "id": receipt["id"],
         "value": unit.format_in_full_or_dash(receipt["value"]),
         "is_unknown": receipt["value"] is None and bool(receipt["unavailable"]),
-        "lacks_rate": any(each["reason"] == "missing_fx_rate" for each in receipt["unavailable"]),
+        "lacks_rate": any(term["amounts"] for term in receipt["terms"]),
         "days": state.dates_label,
         "moment": format_moment(receipt["as_of"], setting.zone),
         "definition": receipt["definition"],
         "formula": _formula_in_words(receipt["definition"]["formula"], labels),
         "terms": [
-            (term["name"], labels[term["name"]], f"{term['value']:,}", term["text"])
+            (term["name"], labels[term["name"]], _amounts_of_term(term), term["text"])
             for term in receipt["terms"]
         ],
         "counted": receipt["counted"],
@@ -136,6 +136,19 @@ async def _describe_receipt(
         "is_first_page": "cursor" not in request.args,
         "next_page": _next_page(receipt, page, state),
     }
+
+
+def _amounts_of_term(term: Answer) -> list[str]:
+    """The value of a term; where it has none, the sum in each currency."""
+    if term["value"] is not None:
+        return [f"{term['value']:,}"]
+    return [f"{each['amount']:,} {each['currency']}" for each in term["amounts"]]
+
+
+def _contribution_in_words(record: Answer) -> str:
+    """What a record adds, with the currency where it is not that of the workspace."""
+    currency = record.get("contribution_currency")
+    return f"{record['contribution']:,} {currency}" if currency else f"{record['contribution']:,}"
 
 
 def _next_page(receipt: Answer, page: ApiResult, state: ViewState) -> str | None:
@@ -175,7 +188,7 @@ def _build_record_tables(
         rows = [
             [
                 *(_format_cell(column, record[column], setting) for column in columns),
-                f"{record['contribution']:,}",
+                _contribution_in_words(record),
             ]
             for record in of_term
         ]

@@ -54,7 +54,8 @@ async def test_unknown_number_is_said_to_be_unknown_and_no_sum_of_its_records(an
     assert "Unknown for 2 to 12 Mar 2026" in words
     assert "2 records count." in words
     assert "add up to this number" not in words
-    assert "Amounts without an exchange rate stand here in their own currencies" in words
+    assert "amounts of several currencies do not add up" in words
+    assert re.findall(r'data-term="[^"]+">([^<]+)<', page.body) == ["50 EUR", "100 USD"]
     assert "Event ID" in words
 
 

@@ -107,8 +107,9 @@ def _faults_of_form(receipt: Any, records: Any) -> Iterator[str]:
             yield f"records[{position}].term: is no term of the formula"
         elif not _is_number(record.get("contribution")):
             yield f"records[{position}].contribution: is no number"
-    if not all(_is_number(term["value"]) for term in receipt["terms"]):
-        yield "terms: a value is no number"
+    for term in receipt["terms"]:
+        if not _is_number(term["value"]) and not (term["value"] is None and term["amounts"]):
+            yield f"terms.{term['name']}: has neither a value nor amounts"
 
 
 def _is_number(value: Any) -> bool:
@@ -117,13 +118,24 @@ def _is_number(value: Any) -> bool:
 
 def _faults_of_terms(receipt: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for term in receipt["terms"]:
-        contributions = (record["contribution"] for record in records if record["term"] == term["name"])
-        total = sum(map(Fraction, contributions), Fraction(0))
-        if total != Fraction(term["value"]):
-            yield f"terms.{term['name']}: {term['value']}, but its records add up to {float(total)}"
+        expected = {each["currency"]: Fraction(each["amount"]) for each in term["amounts"]} or {
+            receipt["resolved"]["currency"]: Fraction(term["value"])
+        }
+        found = dict.fromkeys(expected, Fraction(0))
+        for record in records:
+            if record["term"] == term["name"]:
+                currency = record.get("contribution_currency", receipt["resolved"]["currency"])
+                found[currency] = found.get(currency, Fraction(0)) + Fraction(record["contribution"])
+        for currency, total in found.items():
+            if total != expected.get(currency):
+                yield f"terms.{term['name']}: the records in {currency} add up to {float(total)}"
 
 
 def _faults_of_value(receipt: Mapping[str, Any]) -> Iterator[str]:
+    if any(term["value"] is None for term in receipt["terms"]):
+        if receipt["value"] is not None or not receipt["unavailable"]:
+            yield "value: a term has no value, so it must be null with a reason"
+        return
     values = {term["name"]: Fraction(term["value"]) for term in receipt["terms"]}
     try:
         tree = ast.parse(receipt["definition"]["formula"], mode="eval")

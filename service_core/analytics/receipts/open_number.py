@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from fractions import Fraction
 from typing import Final
 
 from service_core.access.models import Caller
@@ -162,9 +161,3 @@ def _filters_of_key(body: ReceiptRequest, query: MetricQuery) -> tuple[Dimension
             )
         filters.append(DimensionFilter(name, value=label))
     return tuple(filters)
-
-
-def exact_term_value(term: TermRecords) -> float | int:
-    """Returns the total of a term as a JSON number."""
-    exact = Fraction(term.total)
-    return int(exact) if exact.denominator == 1 else float(term.total)

@@ -22,13 +22,13 @@ from service_core.analytics.receipts.open_number import (
     OpenNumber,
     build_cell_query,
     decimals_of_unit,
-    exact_term_value,
     open_number,
 )
 from service_core.analytics.receipts.ports import Receipts
 from service_core.analytics.receipts.schemas import (
     AppliedRate,
     CountedRecords,
+    CurrencyAmount,
     LeftOutRecords,
     Receipt,
     ReceiptDefinition,
@@ -40,7 +40,7 @@ from service_core.analytics.receipts.schemas import (
     ReceiptTerm,
     ResolvedReceipt,
 )
-from service_core.analytics.receipts.terms import TermRecords
+from service_core.analytics.receipts.terms import TermRecords, json_number
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.errors import NotFound
 from service_core.kernel.ids import sha256_hex
@@ -161,10 +161,7 @@ def _describe(cell: CellQuery, number: OpenNumber, resolved: ResolvedReceipt, fo
             formula=formula,
         ),
         resolved=resolved,
-        terms=[
-            ReceiptTerm(name=term.name, value=exact_term_value(term), text=describe_base_measure(term.base))
-            for term in number.terms
-        ],
+        terms=[_describe_term(term) for term in number.terms],
         counted=CountedRecords(
             records=sum(len(term.records) for term in number.terms), digest=_digest_of_terms(number.terms)
         ),
@@ -173,6 +170,18 @@ def _describe(cell: CellQuery, number: OpenNumber, resolved: ResolvedReceipt, fo
         unavailable=list_unavailable_with_reasons((metric.id,), (number.value,)),
         as_of=cell.query.range.now,
         records_url="",
+    )
+
+
+def _describe_term(term: TermRecords) -> ReceiptTerm:
+    return ReceiptTerm(
+        name=term.name,
+        value=None if term.total is None else json_number(term.total),
+        amounts=[
+            CurrencyAmount(currency=currency, amount=json_number(amount))
+            for currency, amount in term.amounts.items()
+        ],
+        text=describe_base_measure(term.base),
     )
 
 

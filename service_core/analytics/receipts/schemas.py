@@ -58,11 +58,23 @@ class ReceiptDefinition(ResponseModel):
     formula: str = Field(description="An expression of the names of terms.")
 
 
+class CurrencyAmount(ResponseModel):
+    """A sum of the amounts in one currency."""
+
+    currency: str
+    amount: float | int = Field(description="In whole units of the currency, not in cents.")
+
+
 class ReceiptTerm(ResponseModel):
     """One term of the formula."""
 
     name: str
-    value: float | int
+    value: Annotated[float | int | None, LISTED_BY_OPERATION] = Field(
+        description="Null if amounts of other currencies have no exchange rate; then `amounts` has the sums."
+    )
+    amounts: list[CurrencyAmount] = Field(
+        description="The sum in each currency where `value` is null, as amounts of several currencies do not add up."
+    )
     text: str = Field(description="What it counts, with every condition.")
 
 

@@ -1,7 +1,7 @@
 """Reads the records of the terms of a metric by the same queries that compute its value, grouped by record."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -28,6 +28,7 @@ from service_core.analytics.query.record_columns import columns_of_records
 from service_core.analytics.query.relation_columns import is_in_millionths, is_money
 from service_core.analytics.receipts.canonical import canonical_json
 from service_core.kernel.async_gather import gather_or_cancel
+from service_core.kernel.availability import UnavailableReason
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.money import currency_decimals
 
@@ -50,7 +51,8 @@ class TermRecords:
         base: what it counts.
         records: the records in the order of their canonical texts.
         lines: these texts.
-        total: sum of the contributions.
+        total: sum of the contributions; None where some stand in other currencies, without a rate to convert them.
+        amounts: sum of the contributions by currency where there is no total; empty otherwise.
         source_query: what it was read by; None if no row can meet its conditions.
     """
 
@@ -58,8 +60,28 @@ class TermRecords:
     base: Aggregation
     records: Sequence[Record]
     lines: Sequence[str]
-    total: Decimal
+    total: Decimal | None
+    amounts: Mapping[str, Decimal]
     source_query: SourceQuery | None
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What a record adds to its term.
+
+    Attributes:
+        amount: in the unit of the metric; money in whole units of the currency.
+        currency: of an amount without a rate to convert it to the currency of the workspace; None for any other one.
+    """
+
+    amount: Decimal
+    currency: str | None = None
+
+    @property
+    def fields(self) -> Record:
+        """The fields of a record that say it."""
+        amount = {"contribution": json_number(self.amount)}
+        return amount if self.currency is None else {**amount, "contribution_currency": self.currency}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +127,7 @@ class TermReader:
 
     async def _read_term(self, name: str, base: Aggregation, source_query: SourceQuery | None) -> TermRecords:
         if source_query is None:
-            return TermRecords(name, base, (), (), Decimal(0), None)
+            return TermRecords(name, base, (), (), Decimal(0), {}, None)
         result = await source_query.source.aggregate(self._record_query(base, source_query))
         if result.total_rows > MAX_RECORDS:
             raise BadRequest(
@@ -122,25 +144,27 @@ class TermReader:
     def _list_records_in_canonical_order(
         self, name: str, base: Aggregation, source_query: SourceQuery, result: AggregateResult
     ) -> TermRecords:
+        own_currency = self.caller.workspace.currency
+        contribution_of = _read_contributions(base, source_query, own_currency)
         fields = columns_of_records(base)
-        aggregation = source_query.aggregation_by_base[base]
-        decimals = contribution_decimals(base, self.caller.workspace.currency)
-        listed = [
-            (values, _exact_contribution(contribution, decimals))
-            for start, values, contribution in _rows_of(result, aggregation, self.query.buckets is not None)
-            if self.bucket is None or start == self.bucket
-        ]
-        records = [
-            {"term": name, **dict(zip(fields, values, strict=True)), "contribution": _json_number(number)}
-            for values, number in listed
-        ]
+        records, contributions = [], []
+        for row in _rows_of(result, self.query.buckets is not None):
+            if self.bucket is not None and row.bucket != self.bucket:
+                continue
+            named = dict(zip(fields, row.columns, strict=True))
+            contribution = contribution_of(named, row.values)
+            contributions.append(contribution)
+            records.append({"term": name, **named, **contribution.fields})
         ordered = sorted((canonical_json(record), index) for index, record in enumerate(records))
+        amounts = _sum_by_currency(contributions, own_currency)
+        has_total = set(amounts) <= {own_currency}
         return TermRecords(
             name,
             base,
             [records[index] for _, index in ordered],
             [line for line, _ in ordered],
-            sum((number for _, number in listed), Decimal(0)),
+            amounts.get(own_currency, Decimal(0)) if has_total else None,
+            {} if has_total else amounts,
             source_query,
         )
 
@@ -158,10 +182,14 @@ class TermReader:
         )
 
 
-def evaluate_terms(measure: Measure, total_by_base: Mapping[Aggregation, Decimal]) -> Fraction | None:
-    """Returns the exact value of a measure from the totals of its terms; None for a division by zero."""
+def evaluate_terms(measure: Measure, total_by_base: Mapping[Aggregation, Decimal | None]) -> Fraction | None:
+    """Returns the exact value of a measure from the totals of its terms.
+
+    None for a division by zero, and where a term has no total.
+    """
     if isinstance(measure, Aggregation):
-        return Fraction(total_by_base[measure])
+        total = total_by_base[measure]
+        return None if total is None else Fraction(total)
     if isinstance(measure, DailyMean):
         return None
     pair = (
@@ -187,15 +215,54 @@ def _source_query_of(base: Aggregation | DailyMean, parts: Sequence[SourceQuery]
     return next((part for part in parts if base in part.aggregation_by_base), None)
 
 
-def _rows_of(
-    result: AggregateResult, aggregation: Aggregation, has_bucket: bool
-) -> Iterator[tuple[datetime | None, tuple[Any, ...], Any]]:
-    """Yields bucket, values of the columns and value of an aggregation of each row."""
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row of a store: bucket, values of the columns, and values of the aggregations."""
+
+    bucket: datetime | None
+    columns: tuple[Any, ...]
+    values: Mapping[Aggregation, Any]
+
+
+def _rows_of(result: AggregateResult, has_bucket: bool) -> Iterator[_Row]:
     width = len(result.aggregations)
-    position = result.aggregations.index(aggregation) - width
     for row in result.rows:
-        values = tuple(map(_as_utc, row[has_bucket:-width]))
-        yield (row[0] if has_bucket else None), values, row[position]
+        yield _Row(
+            row[0] if has_bucket else None,
+            tuple(map(_as_utc, row[has_bucket:-width])),
+            dict(zip(result.aggregations, row[-width:], strict=True)),
+        )
+
+
+def _count_of_rows_without_rate(base: Aggregation, currency: str) -> Aggregation | None:
+    """Returns the count of the rows of a sum of money that could not be converted; None for any other aggregation."""
+    counts = iterate_counts_of_rows_making_sum_unknown(base, currency)
+    return next((count for count, value in counts if value.reason is UnavailableReason.MISSING_FX_RATE), None)
+
+
+def _read_contributions(
+    base: Aggregation, source_query: SourceQuery, own_currency: str
+) -> Callable[[Record, Mapping[Aggregation, Any]], Contribution]:
+    """Returns what gives the contribution of a row; an amount that could not be converted is in the currency of the row."""
+    evaluated = source_query.aggregation_by_base
+    without_rate = _count_of_rows_without_rate(base, own_currency)
+
+    def contribution_of(named: Record, values: Mapping[Aggregation, Any]) -> Contribution:
+        value = values[evaluated[base]]
+        if without_rate is None or not values[evaluated[without_rate]]:
+            return Contribution(_exact_contribution(value, contribution_decimals(base, own_currency)))
+        currency = named["currency"]
+        return Contribution(_exact_contribution(value, contribution_decimals(base, currency)), currency)
+
+    return contribution_of
+
+
+def _sum_by_currency(contributions: Iterable[Contribution], own_currency: str) -> dict[str, Decimal]:
+    sums: dict[str, Decimal] = {}
+    for each in contributions:
+        currency = each.currency or own_currency
+        sums[currency] = sums.get(currency, Decimal(0)) + each.amount
+    return dict(sorted(sums.items()))
 
 
 def _as_utc(value: Any) -> Any:
@@ -222,5 +289,6 @@ def _exact_contribution(value: Any, decimals: int) -> Decimal:
     return Decimal(round(value * _MILLION) if isinstance(value, float) else value).scaleb(-decimals)
 
 
-def _json_number(value: Decimal) -> float | int:
+def json_number(value: Decimal) -> float | int:
+    """Returns an exact value as a JSON number."""
     return int(value) if value == value.to_integral_value() else float(value)

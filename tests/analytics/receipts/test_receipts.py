@@ -143,6 +143,38 @@ async def test_receipt_of_foreign_money_names_the_rates_it_was_converted_by(tmp_
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("store", ["memory", "duckdb"])
+async def test_receipt_of_money_without_a_rate_has_a_sum_for_each_currency(tmp_path, store):
+    async with deployment_with_rates(tmp_path, STORES[store]) as served:
+        shop = await served.workspace()
+        await save_rates(shop, {"2026-07-02": {"USD": "1.10"}})
+        for order, currency, revenue in (
+            *(("O1", "USD", 1000), ("O2", "EUR", 1000), ("O3", "GBP", 250)),
+            *(("O4", "GBP", 125), ("O5", "JPY", 700)),
+        ):
+            shop.story.add_event(
+                "purchase",
+                at="2026-07-02T15:00:00",
+                visitor="V0",
+                revenue=revenue,
+                currency=currency,
+                order_id=order,
+            )
+        await shop.knows()
+        opened = await open_receipt(shop, PLAN | {"metrics": ["revenue"]}, "revenue")
+    assert faults_of(opened) == []
+    (term,) = opened.answer["terms"]
+    assert (opened.answer["value"], term["value"]) == (None, None)
+    assert term["amounts"] == [
+        {"currency": "GBP", "amount": 3.75},
+        {"currency": "JPY", "amount": 700},
+        {"currency": "USD", "amount": 21},
+    ]
+    assert sorted(each.get("contribution_currency", "") for each in opened.records) == [
+        "", "", "GBP", "GBP", "JPY",
+    ]  # fmt: skip
+
+
 async def test_receipt_of_changed_records_says_so(served):
     shop = await week_shop(served)
     opened = await open_receipt(shop, PLAN | {"metrics": ["events"]}, "events")
