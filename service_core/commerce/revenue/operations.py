@@ -29,6 +29,7 @@ _METRICS: Final = tuple("new_subscriptions" if name == "subscriptions" else name
 """The metric whose value each field has."""
 
 _NO_PROVIDER_READINGS: Final = (Unavailable(UnavailableReason.NO_REVENUE_PROVIDER),) * len(_METRICS)
+_FAILED_READINGS: Final = (Unavailable(UnavailableReason.SOURCE_ERROR),) * len(_METRICS)
 _ORDER_BY_PROVIDER: Final = (SortKey("provider", descending=False),)
 
 
@@ -79,8 +80,12 @@ async def get_revenue(
     values_by_platform = {row.labels[0]: row.values for row in table.rows}
     platforms = dict(_connected_or_reporting_platforms(query, known, values_by_platform))
     renderer = _RowRenderer(questions, caller.workspace.currency)
-    combined = whole.rows[0].values if platforms else _NO_PROVIDER_READINGS
-    shown = {platform: values_by_platform.get(platform, no_values) for platform in platforms}
+    shown = {
+        platform: values_by_platform.get(platform, _values_without_money(connection, no_values))
+        for platform, connection in platforms.items()
+    }
+    has_any = any(readings is not _FAILED_READINGS for readings in shown.values())
+    combined = whole.rows[0].values if has_any else _FAILED_READINGS if shown else _NO_PROVIDER_READINGS
     rows = [
         renderer.render_row(platform, connection, shown[platform])
         for platform, connection in platforms.items()
@@ -111,6 +116,13 @@ def _connected_or_reporting_platforms(
             yield name, connection
     if query.provider is None:
         yield TRACKED, None
+
+
+def _values_without_money(
+    connection: Connection | None, no_values: Sequence[Measurement]
+) -> Sequence[Measurement]:
+    """Returns the values of a provider that reports no money: those of a connection in error are unknown, not zero."""
+    return _FAILED_READINGS if connection is not None and connection.has_failed else no_values
 
 
 @dataclass(frozen=True, slots=True)

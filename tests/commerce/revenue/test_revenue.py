@@ -193,6 +193,19 @@ async def test_provider_in_error_makes_the_response_incomplete(workspace_client)
     assert not answer["complete"]
 
 
+async def test_money_of_a_provider_in_error_that_reports_none_is_unknown(workspace_client):
+    await connect_provider_of_kind(workspace_client, "stripe", ConnectionStatus.ERROR)
+    add_orders_of_source(workspace_client, 20_00)
+    await workspace_client.knows()
+    answer = await workspace_client.get("/revenue", **WEEK)
+    tracked, stripe = answer["platforms"]
+    assert (tracked["revenue"], answer["combined"]["revenue"]) == (20.0, 20.0)
+    assert {stripe[name] for name in ("revenue", "net_revenue", "orders", "refunds")} == {None}
+    assert {"metric": "revenue", "reason": "source_error"} in answer["unavailable"]
+    alone = await workspace_client.get("/revenue", **WEEK, provider="stripe")
+    assert (alone["combined"]["revenue"], alone["combined"]["orders"]) == (None, None)
+
+
 async def test_provider_in_error_does_not_affect_other_providers(workspace_client):
     await connect_provider_of_kind(workspace_client, "shopify", ConnectionStatus.ERROR)
     await connect_provider_of_kind(workspace_client, "stripe")
