@@ -181,8 +181,7 @@ def create_web_blueprint(service: Service, addresses: ClientAddressResolver) -> 
     _add_templates_of_plugins(blueprint, brought)
     blueprint.add_app_template_filter(format_local_date, "local_date")
     blueprint.add_app_template_filter(format_local_time, "local_time")
-    _add_static_asset_route(blueprint)
-    _add_static_route_of_plugins(blueprint, brought)
+    _add_static_asset_routes(blueprint, brought)
     blueprint.add_url_rule("", "front_page", partial(_redirect_to_front_page, context))
     _add_pages_with_visitor_loading(blueprint, context, pages)
     _add_error_handlers(blueprint, context)
@@ -206,16 +205,19 @@ async def _redirect_to_front_page(context: PageContext) -> Response:
     return context.redirect_to("/")
 
 
-def _add_static_asset_route(blueprint: Blueprint) -> None:
-    static = {
+def _add_static_asset_routes(blueprint: Blueprint, pages: Iterable[WebPage]) -> None:
+    """Serve the files of the application, and those of the pages of plugins below `STATIC_PREFIX`."""
+    built_in = {
         asset.name: asset.read_bytes()
         for asset in (files("hosts.web") / "static").iterdir()
         if asset.name.rpartition(".")[2] in _ASSET_TYPES
     }
+    static = {("", name): body for name, body in built_in.items()} | read_static_files(pages, _ASSET_TYPES)
 
-    @blueprint.get("/static/<name>")
-    async def send_asset(name: str) -> Response:
-        body, known = static.get(name), HEADERS | {"Cache-Control": "no-cache"}
+    @blueprint.get("/static/<name>", defaults={"page": ""})
+    @blueprint.get(f"{STATIC_PREFIX}/<page>/<name>")
+    async def send_asset(page: str, name: str) -> Response:
+        body, known = static.get((page, name)), HEADERS | {"Cache-Control": "no-cache"}
         if body is None:
             return Response("Not found", 404, known, mimetype="text/plain")
         return Response(body, 200, known, mimetype=_ASSET_TYPES[name.rpartition(".")[2]])
@@ -227,23 +229,11 @@ def _add_templates_of_plugins(blueprint: Blueprint, pages: Iterable[WebPage]) ->
         blueprint.jinja_loader = ChoiceLoader([built_in, build_template_loader(pages)])
 
 
-def _add_static_route_of_plugins(blueprint: Blueprint, pages: Iterable[WebPage]) -> None:
-    static = read_static_files(pages, _ASSET_TYPES)
-
-    @blueprint.get(f"{STATIC_PREFIX}/<page>/<name>")
-    async def send_plugin_asset(page: str, name: str) -> Response:
-        body, known = static.get((page, name)), HEADERS | {"Cache-Control": "no-cache"}
-        if body is None:
-            return Response("Not found", 404, known, mimetype="text/plain")
-        return Response(body, 200, known, mimetype=_ASSET_TYPES[name.rpartition(".")[2]])
-
-
 def _add_pages_with_visitor_loading(
     blueprint: Blueprint, context: PageContext, pages: Sequence[Page]
 ) -> None:
     public_endpoints = {
         "web.send_asset",
-        "web.send_plugin_asset",
         "web.front_page",
         *(f"web.{page.route}" for page in pages if page.is_public),
     }

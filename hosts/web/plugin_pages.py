@@ -1,5 +1,6 @@
 """Pages of plugins: their routes, menu entries, templates and static files."""
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -13,9 +14,13 @@ from hosts.web.navigation import WORKSPACE_ROUTE_PREFIX, NavEntry, NavSection
 from hosts.web.page_context import Page, PageContext
 from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.extensions.pages import PageAnswer, PageRequest, WebPage
+from service_core.kernel.errors import ServiceUnavailable
 
 STATIC_PREFIX: Final = "/static/pages"
 """Path of the static files of plugins below the application's address."""
+
+LOAD_TIMEOUT_SECONDS: Final = 10.0
+"""How long a page of a plugin may read what it shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +68,22 @@ def read_static_files(pages: Iterable[WebPage], suffixes: Iterable[str]) -> dict
 
 
 async def _show_plugin_page(page: WebPage, context: PageContext, public_id: str) -> Response:
-    """A page of a plugin, for members of the workspace."""
+    """A page of a plugin, for members of the workspace.
+
+    Raises:
+        ServiceUnavailable: the plugin did not return within `LOAD_TIMEOUT_SECONDS`.
+    """
     view = await open_workspace_view(context, public_id)
-    values = await page.load(PageRequest(MemberReads(view), dict(request.args.items())))
+    try:
+        async with asyncio.timeout(LOAD_TIMEOUT_SECONDS) as running:
+            values = await page.load(PageRequest(MemberReads(view), dict(request.args.items())))
+    except TimeoutError:
+        if not running.expired():
+            raise
+        raise ServiceUnavailable(
+            f"The page {page.label} took longer than {LOAD_TIMEOUT_SECONDS:g} seconds",
+            hint="Choose a shorter range, or try again later.",
+        ) from None
     return await view.render(
         f"{page.id}/{page.template}", values=values, static=f"{context.base}{STATIC_PREFIX}/{page.id}"
     )

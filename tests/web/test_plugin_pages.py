@@ -1,5 +1,6 @@
 """Pages of plugins: a menu entry, a template, static files, and reads in the name of the viewer."""
 
+import asyncio
 import logging
 import sys
 from contextlib import asynccontextmanager
@@ -12,6 +13,7 @@ import pytest
 
 import hosts.web.pages
 from hosts.composition.compose import load_installed_registry_once
+from hosts.web import plugin_pages
 from service_core.extensions.pages import PageSection, WebPage
 from service_core.kernel.errors import StartupError
 from service_core.testing.web_page import PageConformance
@@ -89,6 +91,20 @@ async def test_failing_page_hurts_nothing_else_and_hides_the_text_of_its_fault(
         assert "planted text" not in failed.body + caplog.text
         assert "KeyError" in caplog.text
         assert (await ann.get(deployment.settings)).status == 200
+
+
+async def test_page_that_does_not_return_is_ended_in_words(tmp_path, page, monkeypatch):
+    async def wait_forever(request):
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(plugin_pages, "LOAD_TIMEOUT_SECONDS", 0.0)
+    async with deployment_with(
+        tmp_path, replace(page, load=wait_forever), monkeypatch=monkeypatch
+    ) as deployment:
+        ann = await deployment.signed_in("ann", "viewer")
+        ended = await ann.get(f"{deployment.settings}/pages/shop_page")
+        assert ended.status == 503
+        assert "The page Shop page took longer than 0 seconds" in ended.body
 
 
 def test_page_without_its_template_or_with_a_malformed_id_is_refused(tmp_path, page):
