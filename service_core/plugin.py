@@ -142,24 +142,28 @@ from service_core.analytics.event_rules.order_deduplication import (
 )
 from service_core.analytics.event_rules.order_deduplication import event_time_key as event_time_key
 from service_core.analytics.event_rules.order_deduplication import (
-    find_repeated_order_reports as find_repeated_order_reports,
+    ids_named_with_each_id_by_tracked_events as ids_named_with_each_id_by_tracked_events,
 )
-from service_core.analytics.event_rules.order_deduplication import ids_named_together as ids_named_together
+from service_core.analytics.event_rules.order_deduplication import (
+    ids_that_mark_repeats as ids_that_mark_repeats,
+)
 from service_core.analytics.event_rules.order_deduplication import (
     order_and_payment_ids as order_and_payment_ids,
-)
-from service_core.analytics.event_rules.order_deduplication import (
-    order_ids_of_repeats as order_ids_of_repeats,
 )
 from service_core.analytics.event_rules.order_deduplication import (
     order_payment_and_message_ids as order_payment_and_message_ids,
 )
 from service_core.analytics.event_rules.order_deduplication import provider_of_payment as provider_of_payment
-from service_core.analytics.event_rules.payment_fees import fee_of_charge as fee_of_charge
+from service_core.analytics.event_rules.order_deduplication import (
+    repeated_order_reports_within_7_days as repeated_order_reports_within_7_days,
+)
+from service_core.analytics.event_rules.payment_fees import reported_fee_or_by_rate as reported_fee_or_by_rate
 from service_core.analytics.event_rules.payment_fees import (
     sum_reported_fees_by_charge as sum_reported_fees_by_charge,
 )
-from service_core.analytics.event_rules.payment_origin import origin_of_charge as origin_of_charge
+from service_core.analytics.event_rules.payment_origin import (
+    device_report_of_charge_or_itself as device_report_of_charge_or_itself,
+)
 from service_core.analytics.event_rules.refund_amounts import charge_of_refund as charge_of_refund
 from service_core.analytics.event_rules.refund_amounts import (
     refund_amounts_without_tax_and_shipping as refund_amounts_without_tax_and_shipping,
@@ -172,7 +176,9 @@ from service_core.analytics.event_rules.revenue_events import is_order_event as 
 from service_core.analytics.event_rules.revenue_events import is_revenue_event as is_revenue_event
 from service_core.analytics.event_rules.visits import ENTRY_VIEW_WINDOW as ENTRY_VIEW_WINDOW
 from service_core.analytics.event_rules.visits import IS_VISIT_EVENT as IS_VISIT_EVENT
-from service_core.analytics.event_rules.visits import choose_entry_event as choose_entry_event
+from service_core.analytics.event_rules.visits import (
+    entry_event_with_page_view_over_system_event as entry_event_with_page_view_over_system_event,
+)
 from service_core.analytics.event_rules.visits import is_visit_event as is_visit_event
 from service_core.analytics.experiments.ports import ExperimentOutcome as ExperimentOutcome
 from service_core.analytics.experiments.ports import ExperimentReader as ExperimentReader
@@ -198,11 +204,13 @@ from service_core.analytics.line_items.ports import LineItemQuery as LineItemQue
 from service_core.analytics.line_items.ports import LineItemReader as LineItemReader
 from service_core.analytics.line_items.ports import LineItemSum as LineItemSum
 from service_core.analytics.line_items.product_parts import MAX_ITEM_WEIGHT as MAX_ITEM_WEIGHT
+from service_core.analytics.line_items.product_parts import (
+    counts_items_instead_of_payments as counts_items_instead_of_payments,
+)
 from service_core.analytics.line_items.product_parts import main_part_index as main_part_index
-from service_core.analytics.line_items.product_parts import product_parts as product_parts
 from service_core.analytics.line_items.product_parts import split_amount_by_weight as split_amount_by_weight
 from service_core.analytics.line_items.product_parts import (
-    splits_payments_by_product as splits_payments_by_product,
+    weighted_parts_by_product as weighted_parts_by_product,
 )
 from service_core.analytics.line_items.sold_and_returned import (
     charge_or_best_report_with_line_items as charge_or_best_report_with_line_items,

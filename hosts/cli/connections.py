@@ -350,7 +350,7 @@ def _require_declared_secret_names(config: "Path", provider: str, secret_options
     installed = load_registry_of_usable_plugins(config).connectable_providers.by_id.get(provider)
     if installed is None or installed.declaration is None:
         return
-    problem = installed.declaration.describe_unknown_name(
+    problem = installed.declaration.describe_first_undeclared_credential(
         option.partition("=")[0] for option in secret_options
     )
     if problem is not None:

@@ -73,7 +73,7 @@ from service_core.plugin import (
     Touch,
     TouchPath,
     TouchPathQuery,
-    choose_entry_event,
+    entry_event_with_page_view_over_system_event,
     event_time_key,
     is_system_event,
     is_visit_event,
@@ -426,7 +426,7 @@ def _session_state_of_sorted_events(visitor_events: list[Event], session_id: str
     events = [e for e in visitor_events if e.session_id == session_id]
     if not events:
         return SessionState(None, last_campaign=campaign, last_campaign_at=campaign_at)
-    entry = choose_entry_event(events)
+    entry = entry_event_with_page_view_over_system_event(events)
     touch = next((e for e in reversed(events) if e.touchable), None)
     return SessionState(
         first_at=events[0].timestamp,

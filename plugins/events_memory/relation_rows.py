@@ -27,16 +27,16 @@ from service_core.plugin import (
     TouchEvent,
     charge_components_zero_if_tracked,
     condition_matches,
-    fee_of_charge,
+    counts_items_instead_of_payments,
     is_system_event,
     line_item_lists,
     main_part_index,
-    product_parts,
     property_label,
     provider_of_payment,
+    reported_fee_or_by_rate,
     split_amount_by_weight,
-    splits_payments_by_product,
     user_id_of_person,
+    weighted_parts_by_product,
 )
 
 
@@ -135,7 +135,7 @@ def relation_rows(
             candidates = _session_rows(history, scope)
         case Relation.PAYMENTS:
             candidates = _converted_payment_rows(history, scope)
-            if splits_payments_by_product(plan, aggregation):
+            if counts_items_instead_of_payments(plan, aggregation):
                 candidates = (part for row in candidates for part in _split_by_product(row))
         case Relation.CREDITS if plan.credit:
             candidates = (
@@ -227,7 +227,9 @@ def _unconverted_payment_rows(history: WorkspaceEvents, scope: QueryScope) -> It
                 **(
                     {
                         **charge_components_zero_if_tracked(event),
-                        "fee": fee_of_charge(event, history.reported_fees.get(event.seq), scope.fee_rates),
+                        "fee": reported_fee_or_by_rate(
+                            event, history.reported_fees.get(event.seq), scope.fee_rates
+                        ),
                     }
                     if payment.kind == CHARGE
                     else dict.fromkeys(CHARGE_COLUMNS)
@@ -266,7 +268,7 @@ def _converted_payment_rows(history: WorkspaceEvents, scope: QueryScope) -> Iter
 
 def _split_by_product(row: RelationRow) -> Iterator[RelationRow]:
     """Yields a row of PAYMENTS per item of the payment, with its part of each amount."""
-    parts = product_parts(row.raw_items)
+    parts = weighted_parts_by_product(row.raw_items)
     amounts = {name: split_amount_by_weight(row.facts[name], parts) for name in ("amount", *CHARGE_COLUMNS)}
     for index, part in enumerate(parts):
         own = {name: of_parts[index] for name, of_parts in amounts.items()}

@@ -24,23 +24,23 @@ from service_core.plugin import (
     TouchEvent,
     canonical_event_name,
     charge_of_refund,
-    choose_entry_event,
     classify_as_charge_refund_or_no_payment,
     deduplicate_order_reports_within_7_days,
     detect_touches_without_bots_and_repeats,
+    device_report_of_charge_or_itself,
+    entry_event_with_page_view_over_system_event,
     event_time_key,
-    find_repeated_order_reports,
-    ids_named_together,
+    ids_named_with_each_id_by_tracked_events,
+    ids_that_mark_repeats,
     is_non_bot_conversion_by_name_or_revenue,
     is_order_event,
     is_visit_event,
     list_client_reported_touches,
     order_and_payment_ids,
-    order_ids_of_repeats,
     order_payment_and_message_ids,
-    origin_of_charge,
     provider_of_payment,
     refund_amounts_without_tax_and_shipping,
+    repeated_order_reports_within_7_days,
     resolve_identities_ignoring_bots,
     sum_reported_fees_by_charge,
     value_matches,
@@ -143,7 +143,10 @@ class WorkspaceEvents:
 
     @cached_property
     def _entry_event_by_session(self) -> dict[SessionId, Event]:
-        return {session: choose_entry_event(events) for session, events in self.events_by_session.items()}
+        return {
+            session: entry_event_with_page_view_over_system_event(events)
+            for session, events in self.events_by_session.items()
+        }
 
     def first_seen(self, visitor_id: str) -> datetime:
         """Returns the time of a visitor's first visit event, or of the first event of any kind without one."""
@@ -192,7 +195,9 @@ class WorkspaceEvents:
     def repeated_order_seqs(self) -> set[int]:
         """Sequence numbers of conversions and orders that repeat another report of the same order and name."""
         reports = (e for e in self.all_events if self._may_report_order(e))
-        return {e.seq for e in find_repeated_order_reports(reports, _repeat_keys, _conversion_lookup_key)}
+        return {
+            e.seq for e in repeated_order_reports_within_7_days(reports, _repeat_keys, _conversion_lookup_key)
+        }
 
     def _may_report_order(self, event: Event) -> bool:
         if event.is_bot or event.is_test or event.event_name in REFUND_EVENTS:
@@ -215,7 +220,7 @@ class WorkspaceEvents:
 
     @cached_property
     def _ids_named_together(self) -> Mapping[str, frozenset[str]]:
-        return ids_named_together(self.all_events)
+        return ids_named_with_each_id_by_tracked_events(self.all_events)
 
     @cached_property
     def charge_reports(self) -> list[Event]:
@@ -229,7 +234,11 @@ class WorkspaceEvents:
     def origin_of_payment(self, payment: Payment) -> Event:
         """Returns the event in which a payment arose; of a refund, that of the charge of its order."""
         event = payment.event if payment.kind == CHARGE else payment.order_event
-        return payment.event if event is None else origin_of_charge(event, self._tracked_order_reports)
+        return (
+            payment.event
+            if event is None
+            else device_report_of_charge_or_itself(event, self._tracked_order_reports)
+        )
 
     @cached_property
     def _tracked_order_reports(self) -> list[Event]:
@@ -334,7 +343,7 @@ def _conversion_key(event: Event) -> Hashable:
 
 
 def _repeat_keys(event: Event) -> frozenset[Hashable]:
-    return frozenset((canonical_event_name(event.event_name), id_) for id_ in order_ids_of_repeats(event))
+    return frozenset((canonical_event_name(event.event_name), id_) for id_ in ids_that_mark_repeats(event))
 
 
 def _conversion_lookup_key(

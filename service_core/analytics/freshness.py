@@ -79,10 +79,10 @@ class EventFreshness:
         if self.gaps is None:
             return True
         gap_hours = await self.gaps.list_gap_hours_or_none_if_unreadable(workspace.id)
-        return not may_have_gap_in(gap_hours, date_range.span)
+        return not may_overlap_gap_hour(gap_hours, date_range.span)
 
 
-def may_have_gap_in(gap_hours: Sequence[datetime] | None, span: TimeRange) -> bool:
+def may_overlap_gap_hour(gap_hours: Sequence[datetime] | None, span: TimeRange) -> bool:
     """Returns whether one of some hours, in order, overlaps a time span; true for None, where the hours are unknown."""
     if gap_hours is None:
         return True

@@ -201,7 +201,7 @@ class Relation(StrEnum):
     ``EVENTS``
         One row per event in the span. Columns: those of `ingestion.models.Event`; `entry_column`, the same
         columns and `ingestion.models.COMPUTED_COLUMNS` of the event that describes how its session began (session = workspace, visitor, session id;
-        over all history, without bots unless they are included; see `event_rules.visits.choose_entry_event`),
+        over all history, without bots unless they are included; see `event_rules.visits.entry_event_with_page_view_over_system_event`),
         absent where no visit event has the session id; `property_column`;
         ``session`` (distinct key of the session); ``person``; ``identified`` (the person has a user id, from
         this or any other event); ``exit_page`` (path of the last page view of the session); ``visitor_is_new`` (the first visit event ever of the visitor is in the range;
@@ -213,7 +213,7 @@ class Relation(StrEnum):
         `entry_column`, `property_column` of the same event, ``visitor_id``, ``visitor_is_new``, ``pageviews``, ``events``, ``duration`` (seconds),
         ``bounced``, ``engaged``, ``has_cart``, ``has_purchase``, ``exit_page``. A session without a page view is neither
         bounced nor engaged. Any event that `is_conversion` makes a session with a page view engaged, unless it repeats
-        an order (`find_repeated_order_reports`); nor is a repeat a purchase. A device's event whose order a server or a
+        an order (`repeated_order_reports_within_7_days`); nor is a repeat a purchase. A device's event whose order a server or a
         revenue provider reports, too, is no repeat.
     ``CONVERSIONS``
         Events that `is_conversion`, one per (`canonical_event_name`, order id) within 7 days
@@ -221,16 +221,16 @@ class Relation(StrEnum):
     ``PAYMENTS``
         Charges and refunds. Columns: ``kind`` (``charge``, ``refund``), ``amount`` (minor units, positive);
         ``gross``, ``discount``, ``tax``, ``shipping`` and ``fee`` of a charge, each absent if unknown
-        (`charge_components_zero_if_tracked`, `fee_of_charge` with `QueryScope.fee_rates`); ``currency``, ``missing_fx_rate``, ``provider``, ``order_id``, ``person``,
+        (`charge_components_zero_if_tracked`, `reported_fee_or_by_rate` with `QueryScope.fee_rates`); ``currency``, ``missing_fx_rate``, ``provider``, ``order_id``, ``person``,
         ``is_order`` (a charge that is an order: `is_order_event`),
         ``first_order`` (the first order ever of the person), ``orders_so_far`` of an order (how many the person has had up
         to it; a renewal counts as first order only), ``microseconds_to_second_order`` of a first order (up to the next
         order that is no renewal; absent without one), ``timestamp``, ``event_id``, ``rated_at`` (the
         instant of its rate, for a refund that of its order), ``person_is_new`` (the first event ever of
-        the person is in the range); ``product`` of an item (`product_parts`): an aggregation that uses it has one row per item,
+        the person is in the range); ``product`` of an item (`weighted_parts_by_product`): an aggregation that uses it has one row per item,
         with its part of each amount, and ``is_main_part`` for the item with the greatest weight, which is otherwise true
-        (`splits_payments_by_product`); `entry_column` and `property_column` of the event in which the payment arose
-        (`origin_of_charge`; a refund arose where the charge of its order did); `touch_column`, the columns of the first
+        (`counts_items_instead_of_payments`); `entry_column` and `property_column` of the event in which the payment arose
+        (`device_report_of_charge_or_itself`; a refund arose where the charge of its order did); `touch_column`, the columns of the first
         touch ever of the person (`people.ports.Touch`), absent without one. Reports of one order within 7 days count once, the one with the highest
         `report_precedence_storefront_first`, then the earliest (`deduplicate_order_reports_within_7_days`). Of the refunds of one order within 7
         days, all refunds of the source with the highest precedence count. A refund is booked at its own

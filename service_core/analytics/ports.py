@@ -69,7 +69,7 @@ class QueryScope:
     `CohortReaderQuery.acquisition_filters`). They never change what is first, new, a repeat or a touch, or the
     person of an event. ``rates`` convert money of other currencies into ``currency``, row by row; None if there is
     no such money or no rate. ``fee_rates`` give the fee of charges whose
-    provider does not report it (`fee_of_charge`).
+    provider does not report it (`reported_fee_or_by_rate`).
     """
 
     workspace_id: UUID

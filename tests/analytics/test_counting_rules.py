@@ -12,8 +12,8 @@ from service_core.analytics.event_rules.order_deduplication import (
     REFUND,
     classify_as_charge_refund_or_no_payment,
     deduplicate_order_reports_within_7_days,
-    find_repeated_order_reports,
     provider_of_payment,
+    repeated_order_reports_within_7_days,
 )
 from service_core.analytics.measures import FilterOperator
 from service_core.analytics.query.evaluate_predicate import value_matches
@@ -166,7 +166,7 @@ def repeated_ids(*reports, match_keys_of=lambda _: frozenset()):
     for source, distance in reports:
         at = utc_instant("2026-07-01T12:00") + distance
         builder.add_event("purchase", at=at, visitor="A1", source=source, order_id="O1", revenue=500)
-    repeated = find_repeated_order_reports(
+    repeated = repeated_order_reports_within_7_days(
         builder.events, lambda event: frozenset({event.order_id}), match_keys_of
     )
     return [builder.events.index(event) for event in repeated]

@@ -25,10 +25,10 @@ def names_without_code(text: str, files: list[Path], words: set[str]) -> set[str
         for name in quoted
         if FILE_NAME.fullmatch(name) and not any(f"/{file}".endswith(f"/{name}") for file in files)
     }
-    missing_names = {
+    missing_credential_names = {
         name for name in quoted if CODE_NAME.fullmatch(name) and not set(re.findall(r"\w+", name)) <= words
     }
-    return missing_files | missing_names
+    return missing_files | missing_credential_names
 
 
 def test_decisions_name_existing_code():

@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from service_core.analytics.explanation.unusual_days import expected_range_of_day
+from service_core.analytics.explanation.unusual_days import expected_range_from_past_weekdays
 from service_core.workspace.alerts.evaluate import evaluate_alert
 from service_core.workspace.alerts.models import Alert, AlertStatus
 
@@ -54,7 +54,7 @@ def test_steady_amounts_allow_a_twentieth_of_the_median_as_deviation():
 def test_alert_and_explanation_expect_the_same_range(is_count):
     earlier, day = [14, 3, 9, 11, 8, 10, 12, 40], date(2026, 7, 8)
     value_by_day = {day - timedelta(weeks=8 - i): value for i, value in enumerate(earlier)}
-    explained = expected_range_of_day(value_by_day, day, is_count=is_count)
+    explained = expected_range_from_past_weekdays(value_by_day, day, is_count=is_count)
     assert evaluate(10, earlier, is_count=is_count)[1:] == (explained.low, explained.high)
 
 

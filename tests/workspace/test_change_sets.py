@@ -9,7 +9,7 @@ import asyncio
 import pytest
 
 from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
-from service_core.analytics.reads.event_name_check import check_event_names
+from service_core.analytics.reads.event_name_check import read_event_name_warnings_and_suggestions
 from service_core.changes.change_sets import ChangeSet, ChangeSetStatus
 from service_core.kernel.operations import Scope
 from service_core.workspace.rules import resource as rules
@@ -242,9 +242,9 @@ async def test_plan_warns_of_a_trigger_never_seen_without_the_write_lock(workspa
         transactions = workspace_api.service.ports.workspace.transactions
         async with asyncio.timeout(5), transactions.write(workspace_api.workspaces["shop"].id):
             is_locked.append(False)
-        return await check_event_names(*arguments)
+        return await read_event_name_warnings_and_suggestions(*arguments)
 
-    monkeypatch.setattr(rules, "check_event_names", take_write_lock_and_check)
+    monkeypatch.setattr(rules, "read_event_name_warnings_and_suggestions", take_write_lock_and_check)
     planned = await plan(workspace_api, [create("/rules", {"rule": RULE | {"trigger_event": "joined"}})])
     assert is_locked == [False]
     assert "never_seen" in [effect["type"] for effect in planned["effects"]]

@@ -37,7 +37,7 @@ from service_core.plugin import (
     Ratio,
     Relation,
     TimeRange,
-    splits_payments_by_product,
+    counts_items_instead_of_payments,
 )
 
 _GRID: Final = "grid"
@@ -176,7 +176,7 @@ def _relation_scans(
             aggregation.relation,
             aggregation.trailing_days or 0,
             is_countable_from_sessions(plan, aggregation),
-            splits_payments_by_product(plan, aggregation),
+            counts_items_instead_of_payments(plan, aggregation),
         )
 
     order = sorted(range(len(aggregations)), key=scan_key)

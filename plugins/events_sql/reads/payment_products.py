@@ -1,4 +1,4 @@
-"""The relation PAYMENTS with one row per item, by the same rules as `product_parts` in the core."""
+"""The relation PAYMENTS with one row per item, by the same rules as `weighted_parts_by_product` in the core."""
 
 from typing import Any, Final
 

@@ -45,7 +45,7 @@ from service_core.plugin import (
     QueryScope,
     Relation,
     TimeRange,
-    splits_payments_by_product,
+    counts_items_instead_of_payments,
 )
 
 BUCKET_COLUMN: Final = "b"
@@ -217,7 +217,7 @@ class RelationScan:
 
     @property
     def _splits_by_product(self) -> bool:
-        return splits_payments_by_product(self.plan, self.aggregations[self.counted[0]])
+        return counts_items_instead_of_payments(self.plan, self.aggregations[self.counted[0]])
 
     @cached_property
     def _used_columns(self) -> frozenset[Column]:

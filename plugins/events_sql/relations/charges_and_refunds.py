@@ -33,8 +33,8 @@ from plugins.events_sql.relations.order_deduplication import (
 )
 from plugins.events_sql.relations.payment_fees import (
     IS_FEE_REPORT,
-    fee_of_charge,
     is_fee_report,
+    reported_fee_or_by_rate,
     reported_fees_by_charge,
 )
 from plugins.events_sql.relations.payment_origins import payments_with_origins
@@ -388,7 +388,7 @@ def _source_and_fee_column(
         )
     fees = reported_fees_by_charge(reports)
     source = charges.outerjoin(fees, charges.c.seq == fees.c.charge)
-    return source, fee_of_charge(charges.c, fees.c.fee, fee_rates)
+    return source, reported_fee_or_by_rate(charges.c, fees.c.fee, fee_rates)
 
 
 def _charge_time_of_same_order(payment_columns: Any, counting_charge: Expression) -> Expression:

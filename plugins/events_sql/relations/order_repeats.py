@@ -1,4 +1,4 @@
-"""Finds in SQL the events that repeat another report of their order, by the rule of `find_repeated_order_reports` in the core.
+"""Finds in SQL the events that repeat another report of their order, by the rule of `repeated_order_reports_within_7_days` in the core.
 
 Reports without a device are few or none in most workspaces, so the reports of devices are searched starting from them.
 """
@@ -57,7 +57,7 @@ def repeated_order_seqs(scope: QueryScope, span: TimeRange) -> sa.Select[Any]:
 
 
 def repeated_order_reports(any_revenue: bool) -> CompiledSource:
-    """Returns the source of repeats as `find_repeated_order_reports` finds them in the core, with the column ``seq``.
+    """Returns the source of repeats as `repeated_order_reports_within_7_days` finds them in the core, with the column ``seq``.
 
     It reads events from its parameter `START` on, which lies a week before the first event that matters.
     """

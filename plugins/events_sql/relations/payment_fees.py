@@ -1,4 +1,4 @@
-"""The fee of a charge, by the same rule as `fee_of_charge` in the core."""
+"""The fee of a charge, by the same rule as `reported_fee_or_by_rate` in the core."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -50,7 +50,7 @@ def reported_fees_by_charge(reports: sa.CTE) -> sa.Subquery:
     return sa.select(pair.charge, summed).group_by(pair.charge).subquery("reported_fees")
 
 
-def fee_of_charge(c: Any, reported_fee: Expression, rates: Iterable[FeeRate]) -> Expression:
+def reported_fee_or_by_rate(c: Any, reported_fee: Expression, rates: Iterable[FeeRate]) -> Expression:
     """Returns the fee of a charge in minor units; NULL if nobody knows it.
 
     Args:

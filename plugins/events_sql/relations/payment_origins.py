@@ -1,4 +1,4 @@
-"""Finds the event in which each payment arose, by the same rule as `origin_of_charge` in the core."""
+"""Finds the event in which each payment arose, by the same rule as `device_report_of_charge_or_itself` in the core."""
 
 from typing import Any, Final
 

@@ -61,7 +61,7 @@ def _computed_entry_columns(event_columns: Any) -> dict[str, Expression]:
 
 
 def _entry_is_first_view(session_columns: Any) -> Expression:
-    """Returns whether the first page view describes how a session began, as `choose_entry_event` does in the core."""
+    """Returns whether the first page view describes how a session began, as `entry_event_with_page_view_over_system_event` does in the core."""
     c = session_columns
     waited = fn.EpochMicroseconds(c.view_at) - fn.EpochMicroseconds(c.first_at)
     in_time = sa.func.coalesce(waited <= sa.literal(microseconds(ENTRY_VIEW_WINDOW)), sa.false())

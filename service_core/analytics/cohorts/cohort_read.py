@@ -22,7 +22,7 @@ from service_core.analytics.ports import QueryScope
 from service_core.analytics.query.breakdown import (
     Breakdown,
     BreakdownGroup,
-    read_groups,
+    read_each_group_two_at_a_time,
     resolve_breakdown,
 )
 from service_core.analytics.query.metric_queries import MetricQueries
@@ -56,7 +56,7 @@ class CohortRead:
     converter: CurrencyConverter
 
     @classmethod
-    async def open(
+    async def from_validated_request(
         cls,
         request: CohortQuery,
         caller: Caller,
@@ -91,11 +91,13 @@ class CohortRead:
         """The currency of the workspace."""
         return self.query.scope.currency
 
-    async def read_periods(self) -> list[CohortPeriod]:
+    async def read_periods_of_non_empty_cohorts(self) -> list[CohortPeriod]:
         """Returns the periods of all cohorts that have persons."""
-        return build_periods_of_non_empty_cohorts(await self._read(self.query), self.periods)
+        return build_periods_of_non_empty_cohorts(
+            await self._read_with_converted_money(self.query), self.periods
+        )
 
-    async def read_groups(self) -> list[CohortGroup]:
+    async def read_non_empty_groups_largest_first(self) -> list[CohortGroup]:
         """Returns the groups of the breakdown that have persons, the largest first, and last that of all other values."""
         if self.breakdown is None:
             return []
@@ -104,22 +106,22 @@ class CohortRead:
                 self.query, self.breakdown.column, self.breakdown.is_of_first_touch, self.request.top
             )
         )
-        groups = self.breakdown.list_groups(values, with_other=self.request.other)
+        groups = self.breakdown.build_group_per_value(values, with_other=self.request.other)
         return [
             CohortGroup(group, persons, build_periods_of_non_empty_cohorts(result, self.periods))
-            for group, result in await read_groups(groups, self._read_group)
+            for group, result in await read_each_group_two_at_a_time(groups, self._read_cohorts_of_group)
             if (persons := sum(result.sizes.values()))
         ]
 
-    async def _read_group(self, group: BreakdownGroup) -> CohortResult:
+    async def _read_cohorts_of_group(self, group: BreakdownGroup) -> CohortResult:
         if self.breakdown is not None and self.breakdown.is_of_first_touch:
             filters = (*self.query.first_touch_filters, group.condition)
-            return await self._read(replace(self.query, first_touch_filters=filters))
-        return await self._read(
+            return await self._read_with_converted_money(replace(self.query, first_touch_filters=filters))
+        return await self._read_with_converted_money(
             replace(self.query, acquisition_filters=(*self.query.acquisition_filters, group.condition))
         )
 
-    async def _read(self, query: CohortReaderQuery) -> CohortResult:
+    async def _read_with_converted_money(self, query: CohortReaderQuery) -> CohortResult:
         span = (
             TimeRange(query.activity.starts[0], query.activity.end)
             if query.activity.starts

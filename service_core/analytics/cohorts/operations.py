@@ -17,7 +17,10 @@ from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.fx.convert import CurrencyConverter
 from service_core.analytics.ports import EventReader
 from service_core.analytics.query.metric_queries import MetricQueries
-from service_core.analytics.reads.event_name_check import EventNameMeta, check_event_names
+from service_core.analytics.reads.event_name_check import (
+    EventNameMeta,
+    read_event_name_warnings_and_suggestions,
+)
 from service_core.analytics.rounding import round_ratio, rounded_amount_per_unit_or_none, to_decimal_amount
 from service_core.kernel.availability import UnavailableReason
 from service_core.kernel.date_range import RangeResponse
@@ -135,7 +138,7 @@ async def get_retention(
     later one. ``meta.warnings`` says whether ``event_name`` was never seen.
     """
     date_range = query.resolve_range_or_default(caller)
-    read = await CohortRead.open(query, caller, cohort_reader, converter, queries)
+    read = await CohortRead.from_validated_request(query, caller, cohort_reader, converter, queries)
     on_or_after = query.mode == "on_or_after"
 
     def describe(cohorts: Sequence[CohortPeriod]) -> dict[str, Any]:
@@ -147,15 +150,18 @@ async def get_retention(
     return Retention(
         granularity=read.periods.acquisition.unit.value,
         timezone=date_range.zone.key,
-        **describe(await read.read_periods()),
+        **describe(await read.read_periods_of_non_empty_cohorts()),
         breakdown=query.breakdown,
         groups=[
-            RetentionGroup(**group.identity, **describe(group.cohorts)) for group in await read.read_groups()
+            RetentionGroup(**group.identity, **describe(group.cohorts))
+            for group in await read.read_non_empty_groups_largest_first()
         ],
         currency=caller.workspace.currency,
         range=RangeResponse.from_range(date_range),
         complete=await freshness.is_range_complete(caller.workspace, date_range),
-        meta=await check_event_names(event_reader, caller, [query.event_name] if query.event_name else []),
+        meta=await read_event_name_warnings_and_suggestions(
+            event_reader, caller, [query.event_name] if query.event_name else []
+        ),
     )
 
 
@@ -175,15 +181,15 @@ async def get_lifetime_value(
     no forecasts.
     """
     date_range = query.resolve_range_or_default(caller)
-    read = await CohortRead.open(query, caller, cohort_reader, converter, queries)
+    read = await CohortRead.from_validated_request(query, caller, cohort_reader, converter, queries)
     return LifetimeValue(
         granularity=read.periods.acquisition.unit.value,
         timezone=date_range.zone.key,
-        rows=_build_lifetime_value_rows(await read.read_periods(), read),
+        rows=_build_lifetime_value_rows(await read.read_periods_of_non_empty_cohorts(), read),
         breakdown=query.breakdown,
         groups=[
             LifetimeValueGroup(**group.identity, rows=_build_lifetime_value_rows(group.cohorts, read))
-            for group in await read.read_groups()
+            for group in await read.read_non_empty_groups_largest_first()
         ],
         currency=caller.workspace.currency,
         range=RangeResponse.from_range(date_range),

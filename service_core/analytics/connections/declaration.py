@@ -43,7 +43,7 @@ class ConnectionDeclaration:
         """Names of the values that connect the provider."""
         return tuple(field.name for field in self.credentials)
 
-    def describe_unknown_name(self, names: Iterable[str]) -> str | None:
+    def describe_first_undeclared_credential(self, names: Iterable[str]) -> str | None:
         """Returns what is wrong with the first name that is not declared; None if all of them are."""
         for name in names:
             if name not in self.credential_names:
@@ -53,7 +53,7 @@ class ConnectionDeclaration:
                 return f"{self.label} has no credential {name}.{suggestion} Credentials: {known}."
         return None
 
-    def missing_names(self, names: Iterable[str]) -> tuple[str, ...]:
+    def missing_credential_names(self, names: Iterable[str]) -> tuple[str, ...]:
         """Returns the names that are missing: the required ones, or all where none is required and none is given."""
         given = frozenset(names)
         if not any(field.required for field in self.credentials):

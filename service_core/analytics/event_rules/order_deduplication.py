@@ -103,7 +103,7 @@ def order_payment_and_message_ids(
 
     Args:
         event: a report.
-        named_together: as `ids_named_together` returns it; a provider's report is also known by the ids that a tracked
+        named_together: as `ids_named_with_each_id_by_tracked_events` returns it; a provider's report is also known by the ids that a tracked
             event names with one of its own.
     """
     own = frozenset(id_ for id_ in (event.order_id, event.payment_id, event.message_id) if id_ is not None)
@@ -112,7 +112,7 @@ def order_payment_and_message_ids(
     return own.union(*(named_together[id_] for id_ in own if id_ in named_together))
 
 
-def ids_named_together(events: Iterable[Event]) -> Mapping[str, frozenset[str]]:
+def ids_named_with_each_id_by_tracked_events(events: Iterable[Event]) -> Mapping[str, frozenset[str]]:
     """Returns for each id the order and payment ids that a tracked event names with it."""
     pairs: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
     for event in events:
@@ -171,7 +171,7 @@ def order_reporter(event: Event) -> int:
     return SERVER_REPORTER if provider_of_payment(event) == TRACKED else PROVIDER_REPORTER
 
 
-def find_repeated_order_reports(
+def repeated_order_reports_within_7_days(
     events: Iterable[Event],
     keys_of: Callable[[Event], frozenset[Hashable]],
     match_keys_of: Callable[[Event], frozenset[Hashable]],
@@ -226,7 +226,7 @@ def _seqs_of_less_preferred_reports(
     }
 
 
-def order_ids_of_repeats(event: Event) -> frozenset[str]:
+def ids_that_mark_repeats(event: Event) -> frozenset[str]:
     """Returns the ids by which an event may repeat another one: of a tracked event, the order id, else the payment id."""
     if provider_of_payment(event) != TRACKED:
         return order_and_payment_ids(event)

@@ -49,7 +49,7 @@ def sum_reported_fees_by_charge(charges: Iterable[Event], events: Iterable[Event
     return fees
 
 
-def fee_of_charge(charge: Event, reported_fee: int | None, rates: Iterable[FeeRate]) -> int | None:
+def reported_fee_or_by_rate(charge: Event, reported_fee: int | None, rates: Iterable[FeeRate]) -> int | None:
     """Returns the fee of a charge in minor units; None if nobody knows it.
 
     The fee reported with the charge counts, else that of later reports, else nothing for a free order, else the

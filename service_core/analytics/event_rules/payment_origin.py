@@ -16,7 +16,7 @@ from service_core.analytics.event_rules.order_deduplication import (
 from service_core.ingestion.models import Event
 
 
-def origin_of_charge(charge: Event, tracked_reports: Iterable[Event]) -> Event:
+def device_report_of_charge_or_itself(charge: Event, tracked_reports: Iterable[Event]) -> Event:
     """Returns the event in which a charge arose.
 
     It is the charge itself if a device sent it, else the earliest report of a device for the same order less than 7

@@ -23,7 +23,7 @@ def is_visit_event(event: Event) -> bool:
     return event.from_device
 
 
-def choose_entry_event(visit_events: Sequence[Event]) -> Event:
+def entry_event_with_page_view_over_system_event(visit_events: Sequence[Event]) -> Event:
     """Returns the event that describes how a session began: its source, campaign, landing page, device and location.
 
     It is the first event. A system event describes nothing when a page view follows within 30 minutes: then it is the

@@ -15,9 +15,9 @@ from service_core.analytics.experiments.statistics import (
     Interval,
     Sample,
     Share,
-    difference_of_means,
-    difference_of_shares,
-    mean_interval,
+    newcombe_difference_of_shares,
+    normal_mean_interval_or_none_if_few,
+    unequal_variance_difference_of_means,
     wilson_interval,
 )
 from service_core.analytics.rounding import round_decimal, round_ratio, to_decimal_amount
@@ -50,7 +50,7 @@ def _build_variant(
 ) -> ExperimentVariant:
     rates = wilson_interval(_share(outcome), confidence)
     sample = _sample_or_none(outcome)
-    means = None if sample is None else mean_interval(sample, confidence)
+    means = None if sample is None else normal_mean_interval_or_none_if_few(sample, confidence)
     revenue = sum(amount * payers for amount, payers in outcome.payers_by_amount.items())
     other = None if outcome is control else control
     return ExperimentVariant(
@@ -77,7 +77,7 @@ def _rate_difference_or_none_without_control(
 ) -> RateDifference | None:
     if control is None:
         return None
-    difference = difference_of_shares(_share(outcome), _share(control), confidence)
+    difference = newcombe_difference_of_shares(_share(outcome), _share(control), confidence)
     interval = difference.interval or Interval(difference.value, difference.value)
     detectable = difference.detectable
     return RateDifference(
@@ -96,7 +96,7 @@ def _revenue_difference(
     own, other = _sample_or_none(outcome), None if control is None else _sample_or_none(control)
     if own is None or other is None:
         return None
-    difference = difference_of_means(own, other, confidence)
+    difference = unequal_variance_difference_of_means(own, other, confidence)
     interval = difference.interval
     return RevenueDifference(
         difference=_known_money(difference.value, currency),
@@ -119,7 +119,11 @@ def _share(outcome: VariantOutcome) -> Share:
 
 def _sample_or_none(outcome: VariantOutcome) -> Sample | None:
     """Returns the amounts per person; None where some money has no exchange rate."""
-    return None if outcome.foreign_money else Sample.from_payers(outcome.payers_by_amount, outcome.persons)
+    return (
+        None
+        if outcome.foreign_money
+        else Sample.from_payers_and_zero_for_others(outcome.payers_by_amount, outcome.persons)
+    )
 
 
 def _rate(value: float) -> Decimal:

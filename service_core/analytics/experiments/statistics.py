@@ -63,7 +63,7 @@ class Sample:
     variance: float
 
     @classmethod
-    def from_payers(cls, payers_by_amount: Mapping[int, int], persons: int) -> "Sample":
+    def from_payers_and_zero_for_others(cls, payers_by_amount: Mapping[int, int], persons: int) -> "Sample":
         """Returns the sample of all persons; those without a payment paid zero."""
         summed = sum(amount * payers for amount, payers in payers_by_amount.items())
         squares = sum(amount * amount * payers for amount, payers in payers_by_amount.items())
@@ -84,7 +84,7 @@ def wilson_interval(share: Share, confidence: float) -> Interval:
     return Interval(low, high)
 
 
-def difference_of_shares(share: Share, control: Share, confidence: float) -> Difference:
+def newcombe_difference_of_shares(share: Share, control: Share, confidence: float) -> Difference:
     """Returns the difference of two shares with Newcombe's hybrid score interval."""
     value = share.rate - control.rate
     own, other = wilson_interval(share, confidence), wilson_interval(control, confidence)
@@ -96,7 +96,7 @@ def difference_of_shares(share: Share, control: Share, confidence: float) -> Dif
     return Difference(value, Interval(low, high), detectable)
 
 
-def mean_interval(sample: Sample, confidence: float) -> Interval | None:
+def normal_mean_interval_or_none_if_few(sample: Sample, confidence: float) -> Interval | None:
     """Returns the normal interval of a mean; None with too few persons."""
     if sample.total < MIN_PERSONS:
         return None
@@ -104,7 +104,7 @@ def mean_interval(sample: Sample, confidence: float) -> Interval | None:
     return Interval(sample.mean - spread, sample.mean + spread)
 
 
-def difference_of_means(sample: Sample, control: Sample, confidence: float) -> Difference:
+def unequal_variance_difference_of_means(sample: Sample, control: Sample, confidence: float) -> Difference:
     """Returns the difference of two means with unequal variances; no interval with too few persons in one group."""
     value = sample.mean - control.mean
     if min(sample.total, control.total) < MIN_PERSONS:

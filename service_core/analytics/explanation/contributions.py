@@ -57,7 +57,7 @@ class Contribution:
         return "grew" if self.amount > 0 else "shrank"
 
 
-def split_change(
+def attribute_change_to_groups(
     before: Mapping[str, GroupValue],
     after: Mapping[str, GroupValue],
     total_before: GroupValue,
@@ -72,7 +72,7 @@ def split_change(
     contributions = [
         _contribution_to_sum(label, *pair)
         if total_before.base is None
-        else _contribution_to_ratio(label, pair, (total_before, total_after))
+        else _rate_and_mix_contribution_to_ratio(label, pair, (total_before, total_after))
         for label, pair in pairs.items()
     ]
     change = (total_after.value or Fraction(0)) - (total_before.value or Fraction(0))
@@ -86,7 +86,7 @@ def _contribution_to_sum(label: str, before: GroupValue, after: GroupValue) -> C
     return Contribution(label, before.value, after.value, after.amount - before.amount)
 
 
-def _contribution_to_ratio(
+def _rate_and_mix_contribution_to_ratio(
     label: str, pair: tuple[GroupValue, GroupValue], totals: tuple[GroupValue, GroupValue]
 ) -> Contribution:
     """Returns the contribution of a group to a ratio: its own rate at its mean share, and its share at the mean rate.
@@ -103,7 +103,7 @@ def _contribution_to_ratio(
     return Contribution(label, before, after, amount, rate)
 
 
-def keep_largest(contributions: Sequence[Contribution], limit: int) -> list[Contribution]:
+def keep_largest_and_sum_rest(contributions: Sequence[Contribution], limit: int) -> list[Contribution]:
     """Returns the largest contributions, and the sum of the others as one group."""
     kept, others = list(contributions[:limit]), contributions[limit:]
     if others:
@@ -113,7 +113,7 @@ def keep_largest(contributions: Sequence[Contribution], limit: int) -> list[Cont
     return kept
 
 
-def round_to_units(
+def round_contributions_to_sum(
     contributions: Sequence[Contribution], change_units: int, units: int
 ) -> list[Contribution]:
     """Returns the contributions in whole units that add up to the rounded change.

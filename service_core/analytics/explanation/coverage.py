@@ -43,14 +43,15 @@ def find_days_with_missing_events(
         counts["quarantined"] += row.quarantined
         counts["in_flight"] += row.in_flight
     found: set[tuple[date, CoverageReason]] = {
-        (local_date(hour, zone), "no_events_received") for hour in _silent_hours(received, last_hour)
+        (local_date(hour, zone), "no_events_received")
+        for hour in _hours_of_unusual_silence(received, last_hour)
     }
     for day, counts in by_day.items():
-        found.update((day, reason) for reason in _reasons_of_counts(counts))
+        found.update((day, reason) for reason in _missing_event_reasons_of_day(counts))
     return sorted(found)
 
 
-def _reasons_of_counts(counts: Mapping[str, int]) -> Iterable[CoverageReason]:
+def _missing_event_reasons_of_day(counts: Mapping[str, int]) -> Iterable[CoverageReason]:
     if counts["rejected"] and counts["rejected"] >= _MIN_REJECTED_SHARE * counts["received"]:
         yield "events_rejected"
     if counts["quarantined"]:
@@ -59,7 +60,7 @@ def _reasons_of_counts(counts: Mapping[str, int]) -> Iterable[CoverageReason]:
         yield "events_in_flight"
 
 
-def _silent_hours(received: Mapping[datetime, int], last_hour: datetime) -> Sequence[datetime]:
+def _hours_of_unusual_silence(received: Mapping[datetime, int], last_hour: datetime) -> Sequence[datetime]:
     """Returns the hours of each run of hours without events that usually have some."""
     if not received:
         return ()

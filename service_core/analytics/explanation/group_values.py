@@ -43,30 +43,34 @@ class GroupValueReader:
     metric: Metric
 
     @classmethod
-    async def open(cls, caller: Caller, queries: MetricQueries, query: MetricQuery) -> "GroupValueReader":
+    async def open_for_first_metric(
+        cls, caller: Caller, queries: MetricQueries, query: MetricQuery
+    ) -> "GroupValueReader":
         """Returns a reader of the first metric of a query."""
         (metric,) = queries.metrics_by_id(query.metrics)
-        parts = _numerator_and_denominator(metric)
+        parts = _ratio_parts_as_metrics(metric)
         catalog = Catalog({**queries.catalog.metrics, **parts}, queries.catalog.dimensions)
         queries = replace(queries, catalog=catalog)
         query = replace(query, metrics=(metric.id, *parts), order=(), limit=None)
         snapshot = await queries.read_source_states_once(caller, query.metrics)
         return cls(caller, queries, snapshot, query, metric)
 
-    async def read_total(self, date_range: ResolvedRange) -> ResultRow:
+    async def read_total_row(self, date_range: ResolvedRange) -> ResultRow:
         """Returns the row over a range: the value, for a ratio also its parts."""
-        return (await self._read(date_range))[0]
+        return (await self._query_rows(date_range))[0]
 
-    async def read_groups(self, date_range: ResolvedRange, dimension: str) -> Mapping[str, GroupValue]:
+    async def read_value_by_label(
+        self, date_range: ResolvedRange, dimension: str
+    ) -> Mapping[str, GroupValue]:
         """Returns the values by label of a dimension.
 
         Raises:
             ValueUnavailable: one of them is not measured.
         """
-        rows = await self._read(date_range, (dimension,))
+        rows = await self._query_rows(date_range, (dimension,))
         return {row.labels[0]: self.to_group_value(row) for row in rows}
 
-    async def _read(
+    async def _query_rows(
         self, date_range: ResolvedRange, dimensions: tuple[str, ...] = ()
     ) -> tuple[ResultRow, ...]:
         query = replace(self.query, range=date_range, dimensions=dimensions)
@@ -90,7 +94,7 @@ class GroupValueReader:
         return GroupValue(value, base - amount if measure.complement else amount, base)
 
 
-def _numerator_and_denominator(metric: Metric) -> Mapping[str, Metric]:
+def _ratio_parts_as_metrics(metric: Metric) -> Mapping[str, Metric]:
     if not isinstance(metric.measure, Ratio):
         return {}
     return {

@@ -12,9 +12,9 @@ from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.explanation.contributions import (
     Contribution,
     GroupValue,
-    keep_largest,
-    round_to_units,
-    split_change,
+    attribute_change_to_groups,
+    keep_largest_and_sum_rest,
+    round_contributions_to_sum,
 )
 from service_core.analytics.explanation.coverage import find_days_with_missing_events
 from service_core.analytics.explanation.group_values import GroupValueReader, ValueUnavailable
@@ -27,7 +27,7 @@ from service_core.analytics.explanation.schemas import (
     ExplainChangeRequest,
     RateAndMix,
 )
-from service_core.analytics.explanation.unusual_days import WEEKS_COMPARED, find_unusual_days
+from service_core.analytics.explanation.unusual_days import WEEKS_COMPARED, find_days_outside_expected_range
 from service_core.analytics.measures import Ratio
 from service_core.analytics.ports import EventReader
 from service_core.analytics.query.catalog import Metric, MetricUnit
@@ -35,7 +35,9 @@ from service_core.analytics.query.compute import round_to_json_number_by_unit
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import MetricQuery, ResultRow
 from service_core.analytics.query.schemas import require_dimensions_accepted_by_metrics
-from service_core.analytics.query.unmeasured_platforms import list_metrics_without_platforms
+from service_core.analytics.query.unmeasured_platforms import (
+    list_unavailable_metric_per_platform_without_spend,
+)
 from service_core.analytics.reads.metric_values import (
     list_unavailable_with_reasons,
     resolve_comparison_range,
@@ -93,16 +95,16 @@ async def post_explain_change(
     dimensions = _requested_or_all_dimensions(body, queries)
     segment = await queries.read_segment_filters(caller, body.segment_id, query.metrics)
     query = replace(query, filters=(*query.filters, *segment))
-    reader = await GroupValueReader.open(caller, queries, query)
+    reader = await GroupValueReader.open_for_first_metric(caller, queries, query)
     explainer = _ChangeExplainer(reader, date_range, previous_range, body.limit)
-    totals = await gather_or_cancel(reader.read_total(previous_range), reader.read_total(date_range))
+    totals = await gather_or_cancel(reader.read_total_row(previous_range), reader.read_total_row(date_range))
     before, after = (row.values[0] for row in totals)
     drivers = await explainer.explain_by_dimensions(dimensions, totals)
     anomalies = await _find_anomalies(reader, date_range, event_reader)
-    unmeasured = await queries.read_unmeasured_platforms(caller, query, reader.snapshot)
+    unmeasured = await queries.list_platforms_with_touches_but_no_spend(caller, query, reader.snapshot)
     coverage = [
         *await _find_coverage_gaps(caller, queue, (previous_range, date_range)),
-        *_list_late_source(reader),
+        *_gap_from_day_source_is_behind(reader),
     ]
     return ChangeExplanation(
         metric=reader.metric.id,
@@ -119,8 +121,10 @@ async def post_explain_change(
         attribution=attribution,
         currency=caller.workspace.currency,
         unavailable=[
-            *_list_unavailable(reader.metric, before, after, drivers),
-            *list_metrics_without_platforms(queries.catalog, (reader.metric.id,), unmeasured),
+            *_list_unavailable_of_totals_and_drivers(reader.metric, before, after, drivers),
+            *list_unavailable_metric_per_platform_without_spend(
+                queries.catalog, (reader.metric.id,), unmeasured
+            ),
         ],
         range=RangeResponse.from_range(date_range),
         previous_range=RangeResponse.from_range(previous_range),
@@ -195,19 +199,21 @@ class _ChangeExplainer:
     ) -> DimensionDrivers:
         try:
             before, after = await gather_or_cancel(
-                self.reader.read_groups(self.previous_range, dimension),
-                self.reader.read_groups(self.date_range, dimension),
+                self.reader.read_value_by_label(self.previous_range, dimension),
+                self.reader.read_value_by_label(self.date_range, dimension),
             )
         except ValueUnavailable as unavailable:
             return DimensionDrivers(unavailable=unavailable.value)
-        contributions = split_change(before, after, *totals)
-        rounded = round_to_units(keep_largest(contributions, self.limit), change_units, self._units_per_one)
+        contributions = attribute_change_to_groups(before, after, *totals)
+        rounded = round_contributions_to_sum(
+            keep_largest_and_sum_rest(contributions, self.limit), change_units, self._units_per_one
+        )
         return DimensionDrivers(
             [self._driver(dimension, each) for each in rounded if each.amount],
-            self._rate_and_mix(dimension, contributions, change_units),
+            self._rate_and_mix_if_ratio(dimension, contributions, change_units),
         )
 
-    def _rate_and_mix(
+    def _rate_and_mix_if_ratio(
         self, dimension: str, contributions: Sequence[Contribution], change_units: int
     ) -> RateAndMix | None:
         if not isinstance(self._metric.measure, Ratio):
@@ -240,7 +246,7 @@ def _number(value: Measurement) -> Fraction | None:
     return Fraction(value.value) if isinstance(value, Measured) and value.value is not None else None
 
 
-def _list_unavailable(
+def _list_unavailable_of_totals_and_drivers(
     metric: Metric, before: Measurement, after: Measurement, drivers: Sequence[DimensionDrivers]
 ) -> list[UnavailableMetric]:
     found: list[list[Measurement]] = [[before], [after]]
@@ -295,7 +301,9 @@ async def _find_anomalies(
             expected_low=as_json(unusual.expected.low),
             expected_high=as_json(unusual.expected.high),
         )
-        for unusual in find_unusual_days(known, sorted(starts), is_count=metric.unit is MetricUnit.COUNT)
+        for unusual in find_days_outside_expected_range(
+            known, sorted(starts), is_count=metric.unit is MetricUnit.COUNT
+        )
     ]
 
 
@@ -314,7 +322,7 @@ async def _find_coverage_gaps(
     ]
 
 
-def _list_late_source(reader: GroupValueReader) -> list[CoverageGap]:
+def _gap_from_day_source_is_behind(reader: GroupValueReader) -> list[CoverageGap]:
     """Returns the day from which a source of the metric is behind; nothing if it covers the range up to now."""
     date_range = reader.query.range
     through = reader.snapshot.complete_through(reader.query)

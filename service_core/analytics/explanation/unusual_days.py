@@ -41,7 +41,7 @@ class UnusualDay:
     expected: ExpectedRange
 
 
-def find_unusual_days(
+def find_days_outside_expected_range(
     value_by_day: Mapping[date, float | None], days: Iterable[date], *, is_count: bool
 ) -> list[UnusualDay]:
     """Returns the days that are unusual, in their order. A day without a value is not judged.
@@ -54,26 +54,26 @@ def find_unusual_days(
     unusual = []
     for day in days:
         value = value_by_day.get(day)
-        expected = expected_range_of_day(value_by_day, day, is_count=is_count)
+        expected = expected_range_from_past_weekdays(value_by_day, day, is_count=is_count)
         if value is not None and expected is not None and not expected.contains(value):
             unusual.append(UnusualDay(day, value, expected))
     return unusual
 
 
-def expected_range_of_day(
+def expected_range_from_past_weekdays(
     value_by_day: Mapping[date, float | None], day: date, *, is_count: bool
 ) -> ExpectedRange | None:
     """Returns the range expected of a day by the same weekdays before it; None with fewer than 4 of them."""
     before = (value_by_day.get(day - timedelta(weeks=weeks)) for weeks in range(1, WEEKS_COMPARED + 1))
-    return expected_range([value for value in before if value is not None], is_count=is_count)
+    return expected_range_around_median([value for value in before if value is not None], is_count=is_count)
 
 
-def expected_range(earlier: Sequence[float], *, is_count: bool) -> ExpectedRange | None:
+def expected_range_around_median(earlier: Sequence[float], *, is_count: bool) -> ExpectedRange | None:
     """Returns the range expected by earlier values; None with fewer than 4 of them.
 
     Args:
         earlier: known values of the compared days or weeks, in any order.
-        is_count: as in `find_unusual_days`.
+        is_count: as in `find_days_outside_expected_range`.
     """
     if len(earlier) < MIN_WEEKS:
         return None

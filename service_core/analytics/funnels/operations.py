@@ -30,14 +30,17 @@ from service_core.analytics.query.breakdown import (
     Breakdown,
     BreakdownGroup,
     BreakdownQuery,
-    read_groups,
+    read_each_group_two_at_a_time,
     resolve_breakdown,
 )
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.parse_filters import equals_label_or_is_not_set
 from service_core.analytics.query.property_scope import require_read_scope_for_properties
 from service_core.analytics.range_query import RangeQuery, resolve_last_30_days
-from service_core.analytics.reads.event_name_check import EventNameMeta, check_event_names
+from service_core.analytics.reads.event_name_check import (
+    EventNameMeta,
+    read_event_name_warnings_and_suggestions,
+)
 from service_core.analytics.rounding import round_ratio, round_seconds
 from service_core.analytics.scope import scope_for_caller
 from service_core.kernel.async_gather import gather_or_cancel
@@ -172,7 +175,7 @@ async def get_funnel(
     breakdown = resolve_breakdown(queries.catalog, query.breakdown) if query.breakdown else None
     names = [*query.steps, *([query.exclude] if query.exclude else [])]
     result, meta = await gather_or_cancel(
-        funnel_reader.read_funnel(plan), check_event_names(event_reader, caller, names)
+        funnel_reader.read_funnel(plan), read_event_name_warnings_and_suggestions(event_reader, caller, names)
     )
     return FunnelResponse(
         **_counts_and_rates(query.steps, result),
@@ -198,7 +201,9 @@ async def _read_non_empty_groups(
         scope = replace(plan.scope, filters=(*plan.scope.filters, group.condition))
         return await reader.read_funnel(replace(plan, scope=scope))
 
-    groups_with_results = await read_groups(breakdown.list_groups(values, with_other=query.other), read)
+    groups_with_results = await read_each_group_two_at_a_time(
+        breakdown.build_group_per_value(values, with_other=query.other), read
+    )
     groups = [
         FunnelGroup(value=group.label, is_other=group.is_other, **_counts_and_rates(query.steps, result))
         for group, result in groups_with_results

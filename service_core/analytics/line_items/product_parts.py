@@ -34,7 +34,7 @@ class ProductPart(NamedTuple):
     weight: int
 
 
-def splits_payments_by_product(query: AggregateQuery, aggregation: Aggregation) -> bool:
+def counts_items_instead_of_payments(query: AggregateQuery, aggregation: Aggregation) -> bool:
     """Returns whether an aggregation counts the items of payments instead of payments: it, or the query, uses ``product``."""
     if aggregation.relation is not Relation.PAYMENTS:
         return False
@@ -44,7 +44,7 @@ def splits_payments_by_product(query: AggregateQuery, aggregation: Aggregation) 
     return any(PRODUCT in column.candidates for column in columns if column is not None)
 
 
-def product_parts(raw_items: Sequence[Any]) -> list[ProductPart]:
+def weighted_parts_by_product(raw_items: Sequence[Any]) -> list[ProductPart]:
     """Returns the items by product, unknown ones last; one part without a product for no items.
 
     The weight is the price times the quantity, where every item has a price and any is not free; else the quantity,
@@ -53,7 +53,7 @@ def product_parts(raw_items: Sequence[Any]) -> list[ProductPart]:
     if not raw_items:
         return [ProductPart(None, 1)]
     items = [item if isinstance(item, Mapping) else {} for item in raw_items]
-    weights = _price_weights(items) or _quantity_weights(items) or [1 for _ in items]
+    weights = _price_times_quantity_weights_or_empty(items) or _quantity_weights(items) or [1 for _ in items]
     parts = [ProductPart(_product_of_item(item), weight) for item, weight in zip(items, weights, strict=True)]
     return sorted(parts, key=lambda part: (part.product is None, part.product or "", part.weight))
 
@@ -80,7 +80,7 @@ def _quantity(item: Mapping[str, Any]) -> float:
     return 1.0 if quantity is None else quantity
 
 
-def _price_weights(items: Sequence[Mapping[str, Any]]) -> list[int]:
+def _price_times_quantity_weights_or_empty(items: Sequence[Mapping[str, Any]]) -> list[int]:
     prices = [parse_number(first_text(item, PRICE_KEYS)) for item in items]
     if None in prices:
         return []

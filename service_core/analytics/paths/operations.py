@@ -68,7 +68,7 @@ async def list_path_sessions(
 ) -> PathSessionList:
     """Lists the sessions behind a number of `GET /paths`, which it takes the parameters of."""
     paths = await _build_paths_query(query, caller, queries)
-    condition = await _read_step_condition(query, paths, path_reader)
+    condition = await _step_condition_reading_top_values_for_other(query, paths, path_reader)
     sessions, total = await path_reader.list_path_sessions(
         PathSessionsQuery(paths, condition, query.limit, query.offset)
     )
@@ -100,7 +100,7 @@ async def _build_paths_query(query: PathsRequest, caller: Caller, queries: Metri
     )
 
 
-async def _read_step_condition(
+async def _step_condition_reading_top_values_for_other(
     query: PathSessionsRequest, paths: PathsQuery, path_reader: PathReader
 ) -> PathStepCondition:
     """Returns the condition of the sessions; those with another value need the most frequent ones."""

@@ -46,7 +46,7 @@ class PathsRequest(RangeQuery):
     @field_validator("through", mode="before")
     @classmethod
     def _split_through(cls, sent: Sequence[str]) -> tuple[str, ...]:
-        return _parse_values(sent)
+        return _parse_texts_and_json_arrays(sent)
 
     @model_validator(mode="after")
     def _refuse_no_start_or_more_values_than_steps(self) -> "PathsRequest":
@@ -85,7 +85,7 @@ class PathSessionsRequest(RowSelection, PathsRequest):
         return self
 
 
-def _parse_values(sent: Sequence[str]) -> tuple[str, ...]:
+def _parse_texts_and_json_arrays(sent: Sequence[str]) -> tuple[str, ...]:
     """Returns the values of a repeated parameter; one that is a JSON array holds several.
 
     Raises:

@@ -52,7 +52,9 @@ class Breakdown:
     column: Column
     is_of_first_touch: bool = False
 
-    def list_groups(self, values: Sequence[ColumnValueCount], *, with_other: bool) -> "list[BreakdownGroup]":
+    def build_group_per_value(
+        self, values: Sequence[ColumnValueCount], *, with_other: bool
+    ) -> "list[BreakdownGroup]":
         """Returns a group per value, and with ``with_other`` the group of all other values."""
         groups = [
             BreakdownGroup(
@@ -102,7 +104,7 @@ def resolve_breakdown(
     return Breakdown(dimension, require_column_of_events(dimension, _FIELD))
 
 
-async def read_groups(
+async def read_each_group_two_at_a_time(
     groups: Sequence[BreakdownGroup], read: Callable[[BreakdownGroup], Awaitable[_R]]
 ) -> list[tuple[BreakdownGroup, _R]]:
     """Returns the answer of each group, two read at a time so that other readers of the store are served."""

@@ -10,7 +10,7 @@ from service_core.analytics.measures import NOT_SET, FilterOperator, Operand, Pr
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.parse_filters import MAX_FILTERS, parse_operand_for_operator, parse_operator
 from service_core.analytics.query.schemas import FilterBody, parse_filters_accepted_by_metrics
-from service_core.analytics.query.segments import compile_event_conditions
+from service_core.analytics.query.segments import compile_conditions_on_single_events
 from service_core.kernel.dimension_ids import PROPERTY_PREFIX
 from service_core.kernel.errors import BadRequest
 
@@ -79,7 +79,7 @@ def compile_event_filters(
     of_dimensions = [body for body in filters if body not in of_properties]
     parsed = parse_filters_accepted_by_metrics(catalog, (), of_dimensions, error_field)
     return (
-        *compile_event_conditions(catalog, parsed, error_field),
+        *compile_conditions_on_single_events(catalog, parsed, error_field),
         *(_property_condition(body, error_field) for body in of_properties),
     )
 

@@ -40,8 +40,8 @@ def formula_of_metric(metric: Metric, catalog: Catalog) -> Formula:
     names: dict[BaseMeasure, str] = {}
     for base in base_measures:
         name = id_by_measure.get(base) or _name_of_aggregation(aggregation_of(base))
-        names[base] = _unused_name(name, names.values())
-    return Formula(_expression(metric.measure, names), {name: base for base, name in names.items()})
+        names[base] = _with_number_if_taken(name, names.values())
+    return Formula(_render_expression(metric.measure, names), {name: base for base, name in names.items()})
 
 
 def describe_base_measure(base: BaseMeasure) -> str:
@@ -75,14 +75,17 @@ def describe_formula(metric: Metric, catalog: Catalog) -> str:
     return f"{formula.text} [{metric.unit}] with {terms}"
 
 
-def _expression(measure: Measure, names: Mapping[BaseMeasure, str], *, is_operand: bool = False) -> str:
+def _render_expression(
+    measure: Measure, names: Mapping[BaseMeasure, str], *, is_operand: bool = False
+) -> str:
     """Returns a measure as an expression; an operand that is one itself is in parentheses."""
     if isinstance(measure, Difference):
-        text = f"{_expression(measure.minuend, names)} - {_expression(measure.subtrahend, names, is_operand=True)}"
+        text = f"{_render_expression(measure.minuend, names)} - {_render_expression(measure.subtrahend, names, is_operand=True)}"
         return f"({text})" if is_operand else text
     if isinstance(measure, Ratio):
         above, below = (
-            _expression(part, names, is_operand=True) for part in (measure.numerator, measure.denominator)
+            _render_expression(part, names, is_operand=True)
+            for part in (measure.numerator, measure.denominator)
         )
         scaled = f"{above} / {below}" if measure.scale == 1 else f"{measure.scale} * {above} / {below}"
         text = f"1 - {scaled}" if measure.complement else scaled
@@ -95,7 +98,7 @@ def _name_of_aggregation(aggregation: Aggregation) -> str:
     return f"{aggregation.relation}_{counted}"
 
 
-def _unused_name(name: str, used: Iterable[str]) -> str:
+def _with_number_if_taken(name: str, used: Iterable[str]) -> str:
     """Returns the name, with a number behind it if another term has it."""
     taken, candidate, number = set(used), name, 2
     while candidate in taken:

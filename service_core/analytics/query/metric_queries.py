@@ -15,7 +15,7 @@ from service_core.analytics.query.property_scope import require_read_scope_for_p
 from service_core.analytics.query.segments import (
     NoSegments,
     SegmentReader,
-    compile_event_conditions,
+    compile_conditions_on_single_events,
     read_segment_filters_accepted_by_metrics,
 )
 from service_core.analytics.query.snapshot import SourceSnapshot, list_aggregations
@@ -23,7 +23,7 @@ from service_core.analytics.query.sources import Source
 from service_core.analytics.query.unmeasured_platforms import (
     NoUnmeasuredPlatforms,
     UnmeasuredPlatformReader,
-    read_unmeasured_platforms,
+    list_platforms_with_touches_but_no_spend,
 )
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.availability import Measurement, Unavailable, UnavailableReason
@@ -100,11 +100,13 @@ class MetricQueries:
             reasons = without_credits | reasons
             return await QueryExecution(self.catalog, self._by_relation, caller, query, reasons).execute()
 
-    async def read_unmeasured_platforms(
+    async def list_platforms_with_touches_but_no_spend(
         self, caller: Caller, query: MetricQuery, snapshot: SourceSnapshot
     ) -> tuple[str, ...]:
         """Returns the ad platforms that sent paid visits and whose spend a query lacks; none if it compares no spend."""
-        return await read_unmeasured_platforms(self.unmeasured_platforms, caller, query, snapshot)
+        return await list_platforms_with_touches_but_no_spend(
+            self.unmeasured_platforms, caller, query, snapshot
+        )
 
     async def read_segment_filters(
         self, caller: Caller, segment_id: UUID | None, metric_ids: Sequence[str]
@@ -129,7 +131,9 @@ class MetricQueries:
         Raises:
             BadRequest: ``unknown_segment``, or ``incompatible_dimension`` for a filter that events do not have.
         """
-        return compile_event_conditions(self.catalog, await self.read_segment_filters(caller, segment_id, ()))
+        return compile_conditions_on_single_events(
+            self.catalog, await self.read_segment_filters(caller, segment_id, ())
+        )
 
     def values_of_row_without_data(
         self, query: MetricQuery, snapshot: SourceSnapshot

@@ -64,7 +64,7 @@ async def read_segment_filters_accepted_by_metrics(
         raise BadRequest(refusal.message, refusal.code, field=_FIELD, hint=refusal.hint) from None
 
 
-def compile_event_conditions(
+def compile_conditions_on_single_events(
     catalog: Catalog, filters: Sequence[DimensionFilter], error_field: str = _FIELD
 ) -> tuple[Predicate, ...]:
     """Returns the conditions of the single events that meet filters.

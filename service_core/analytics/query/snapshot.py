@@ -6,7 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
-from service_core.analytics.freshness import may_have_gap_in
+from service_core.analytics.freshness import may_overlap_gap_hour
 from service_core.analytics.measures import Aggregation, Operand, Relation
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.compute import aggregation_of, list_base_measures
@@ -68,7 +68,7 @@ class SourceSnapshot:
             for relation, state in states.items()
         ):
             return False
-        if any(may_have_gap_in(state.gap_hours, date_range.span) for state in states.values()):
+        if any(may_overlap_gap_hour(state.gap_hours, date_range.span) for state in states.values()):
             return False
         return min(date_range.span.end, self.now) <= self._earliest_completeness_or_now(states)
 

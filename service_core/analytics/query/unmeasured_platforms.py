@@ -39,7 +39,7 @@ class NoUnmeasuredPlatforms:
         return ()
 
 
-async def read_unmeasured_platforms(
+async def list_platforms_with_touches_but_no_spend(
     reader: UnmeasuredPlatformReader, caller: Caller, query: MetricQuery, snapshot: SourceSnapshot
 ) -> tuple[str, ...]:
     """Returns the platforms whose paid touches the spend of a query lacks.
@@ -67,19 +67,19 @@ def compares_spend_with_events(catalog: Catalog, metric_id: str) -> bool:
     return Relation.SPEND in relations and len(relations) > 1
 
 
-def list_metrics_without_platforms(
+def list_unavailable_metric_per_platform_without_spend(
     catalog: Catalog, metric_ids: Sequence[str], platforms: Sequence[str]
 ) -> list[UnavailableMetric]:
     """Returns for each metric that leaves out touches of platforms without spend an entry for each such platform."""
     return [
         UnavailablePlatformMetric(metric=id_, reason=UnavailableReason.NO_AD_PLATFORM, platform=platform)
         for id_ in metric_ids
-        if _leaves_out_platforms_without_spend(catalog, id_)
+        if _counts_only_platforms_with_spend(catalog, id_)
         for platform in platforms
     ]
 
 
-def _leaves_out_platforms_without_spend(catalog: Catalog, metric_id: str) -> bool:
+def _counts_only_platforms_with_spend(catalog: Catalog, metric_id: str) -> bool:
     return any(
         SPEND_PLATFORM in condition.columns
         for aggregation in list_aggregations(catalog, metric_id)

@@ -33,7 +33,7 @@ class EventNameMeta(ResponseModel):
 NO_NAMES: Final = EventNameMeta(warnings=[], did_you_mean=[])
 
 
-async def check_event_names(
+async def read_event_name_warnings_and_suggestions(
     event_reader: EventReader, caller: Caller, requested_names: Sequence[str]
 ) -> EventNameMeta:
     """Returns warnings of names that were not seen in 90 days, and names that are spelt alike; reads nothing without names."""

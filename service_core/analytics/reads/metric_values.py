@@ -18,7 +18,7 @@ from service_core.analytics.query.schemas import Compare, MetricsRequestBase, Re
 from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.query.unmeasured_platforms import (
     UnavailablePlatformMetric,
-    list_metrics_without_platforms,
+    list_unavailable_metric_per_platform_without_spend,
 )
 from service_core.analytics.rounding import round_decimal
 from service_core.kernel.as_of_request import AsOfRequest
@@ -121,7 +121,7 @@ async def post_metrics(
     values, previous_values, unmeasured = await gather_or_cancel(
         _read_metric_values(caller, queries, query, snapshot),
         _read_comparison_values_or_nones(caller, queries, query, previous_range, snapshot),
-        queries.read_unmeasured_platforms(caller, query, snapshot),
+        queries.list_platforms_with_touches_but_no_spend(caller, query, snapshot),
     )
     value_by_id = {
         metric.id: build_metric_value_with_change(metric, value, previous, caller.workspace.currency)
@@ -136,7 +136,7 @@ async def post_metrics(
         currency=caller.workspace.currency,
         unavailable=[
             *list_unavailable_with_reasons(ids, values, previous_values),
-            *list_metrics_without_platforms(queries.catalog, ids, unmeasured),
+            *list_unavailable_metric_per_platform_without_spend(queries.catalog, ids, unmeasured),
         ],
         complete=not unmeasured
         and snapshot.is_complete_without_failed_source(

@@ -13,7 +13,7 @@ from service_core.analytics.ports import ActiveVisitor, EventReader
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import DimensionFilter, MetricQuery, ResultRow, SortKey
 from service_core.analytics.query.result_values import as_counts, to_json_numbers
-from service_core.analytics.query.segments import compile_event_conditions
+from service_core.analytics.query.segments import compile_conditions_on_single_events
 from service_core.analytics.scope import scope_for_caller
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.availability import UnavailableReason
@@ -117,7 +117,7 @@ async def get_realtime(
     )
     metrics = _METRICS if query.segment_id is None else _VISIT_METRICS
     segment = await queries.read_segment_filters(caller, query.segment_id, metrics)
-    conditions = compile_event_conditions(queries.catalog, segment)
+    conditions = compile_conditions_on_single_events(queries.catalog, segment)
     half_hour = _current_and_29_previous_minutes(caller)
     snapshot = await queries.read_source_states_once(caller, metrics)
     active, totals, timeline, live = await gather_or_cancel(

@@ -70,12 +70,12 @@ async def list_rule_deliveries(
     for count in counts:
         by_rule[count.rule_id].append(count)
     return RuleDeliveries(
-        rules=[_counts_of_rule(rule_id, by_rule[rule_id]) for rule_id in sorted(by_rule)],
+        rules=[_sum_counts_by_status_and_reason(rule_id, by_rule[rule_id]) for rule_id in sorted(by_rule)],
         range=RangeResponse.from_range(date_range),
     )
 
 
-def _counts_of_rule(rule_id: UUID, counts: list[RulePostbackCount]) -> RuleDeliveryCounts:
+def _sum_counts_by_status_and_reason(rule_id: UUID, counts: list[RulePostbackCount]) -> RuleDeliveryCounts:
     totals: dict[str, int] = defaultdict(int)
     for count in counts:
         totals[count.status] += count.count

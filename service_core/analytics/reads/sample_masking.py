@@ -72,14 +72,16 @@ def mask_personal_data(key: str, value: Any, *, is_item: bool = False) -> Any:
     match value:
         case Mapping():
             return {
-                _mask_text(str(name)): mask_personal_data(str(name), item, is_item=is_item)
+                _mask_text_that_looks_personal(str(name)): mask_personal_data(
+                    str(name), item, is_item=is_item
+                )
                 for name, item in value.items()
             }
         case list() | tuple():
             inside = is_item or _words_of(key) in _ITEM_LISTS
             return [mask_personal_data("", item, is_item=inside) for item in value]
         case str():
-            return _mask_text(value)
+            return _mask_text_that_looks_personal(value)
         case int() if _is_card_number(str(abs(value))):
             return MASK
         case _:
@@ -102,7 +104,7 @@ def _words_of(key: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", _CAMEL_CASE.sub("_", key).lower()).strip("_")
 
 
-def _mask_text(text: str) -> str:
+def _mask_text_that_looks_personal(text: str) -> str:
     stripped = text.strip()
     looks_personal = (
         _EMAIL.search(stripped)

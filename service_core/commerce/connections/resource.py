@@ -160,8 +160,8 @@ def _require_declared_credentials(
     declaration = provider.declaration if provider else None
     if declaration is None:
         return given
-    problem = declaration.describe_unknown_name(credentials)
-    missing = declaration.missing_names(given) if given or are_required else ()
+    problem = declaration.describe_first_undeclared_credential(credentials)
+    missing = declaration.missing_credential_names(given) if given or are_required else ()
     if problem is None and missing:
         problem = f"{declaration.label} also needs {', '.join(missing)}"
     if problem is not None:

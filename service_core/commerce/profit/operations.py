@@ -17,7 +17,9 @@ from service_core.analytics.query.compute import round_to_json_number_by_unit
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import MetricQuery
 from service_core.analytics.query.sources import SourceState, SourceUnavailable
-from service_core.analytics.query.unmeasured_platforms import list_metrics_without_platforms
+from service_core.analytics.query.unmeasured_platforms import (
+    list_unavailable_metric_per_platform_without_spend,
+)
 from service_core.analytics.reads.metric_values import list_unavailable_with_reasons
 from service_core.analytics.rounding import round_decimal
 from service_core.analytics.scope import scope_for_caller
@@ -102,7 +104,7 @@ async def get_commerce_metrics(
         table, known, unmeasured = await gather_or_cancel(
             questions.execute_marking_unfit_credits_unavailable(caller, question, snapshot),
             connections.list_connections_oldest_first(caller.workspace.id),
-            questions.read_unmeasured_platforms(caller, question, snapshot),
+            questions.list_platforms_with_touches_but_no_spend(caller, question, snapshot),
         )
     except StoreUnavailable as fault:
         raise PartUnverified(_unreadable_part(fault)) from fault
@@ -134,7 +136,7 @@ async def get_commerce_metrics(
                 *list_unavailable_with_reasons(
                     tuple(_FIELDS.values()), tuple(results.readings[id_] for id_ in _FIELDS)
                 ),
-                *list_metrics_without_platforms(questions.catalog, _METRICS, unmeasured),
+                *list_unavailable_metric_per_platform_without_spend(questions.catalog, _METRICS, unmeasured),
             ],
             "completeness": results.completeness_of_parts(covered),
         }

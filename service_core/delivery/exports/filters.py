@@ -15,7 +15,7 @@ from service_core.analytics.people.operations import UsersQuery
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.models import DimensionFilter
 from service_core.analytics.query.schemas import FilterBody, parse_filters_accepted_by_metrics
-from service_core.analytics.query.segments import compile_event_conditions
+from service_core.analytics.query.segments import compile_conditions_on_single_events
 from service_core.analytics.reads.event_list import EventsQuery
 from service_core.delivery.exports.models import ExportType
 from service_core.kernel.errors import BadRequest
@@ -99,7 +99,7 @@ def split_kept_segment_conditions(
 ) -> tuple[dict[str, Any], tuple[Predicate, ...]]:
     """Returns the filters of an export as they were sent, and the conditions of the segment it keeps."""
     kept = [FilterBody.model_validate(item) for item in filters.get(SEGMENT_FILTERS, ())]
-    return filters_as_sent(filters), compile_event_conditions(
+    return filters_as_sent(filters), compile_conditions_on_single_events(
         catalog, parse_filters_accepted_by_metrics(catalog, (), kept)
     )
 

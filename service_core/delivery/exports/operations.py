@@ -15,7 +15,7 @@ from service_core.access.workspace_cache import WorkspaceCache
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import DimensionFilter
-from service_core.analytics.query.segments import compile_event_conditions
+from service_core.analytics.query.segments import compile_conditions_on_single_events
 from service_core.analytics.reads.event_list import EventsQuery
 from service_core.changes.idempotency import idempotency_digest
 from service_core.delivery.exports.filters import (
@@ -149,7 +149,7 @@ async def _read_segment_of_events(
     if not isinstance(query, EventsQuery):
         return ()
     segment = await queries.read_segment_filters(caller, query.segment_id, ())
-    compile_event_conditions(queries.catalog, segment)
+    compile_conditions_on_single_events(queries.catalog, segment)
     return segment
 
 

@@ -5,7 +5,11 @@ from dataclasses import dataclass
 from itertools import dropwhile
 from typing import Final
 
-from service_core.analytics.explanation.unusual_days import MIN_WEEKS, WEEKS_COMPARED, expected_range
+from service_core.analytics.explanation.unusual_days import (
+    MIN_WEEKS,
+    WEEKS_COMPARED,
+    expected_range_around_median,
+)
 from service_core.workspace.alerts.models import Alert, AlertStatus
 
 COMPARED_PERIODS: Final = WEEKS_COMPARED
@@ -49,7 +53,7 @@ def evaluate_alert(
 def _evaluate_unusual(value: float, earlier: Sequence[float | None], *, is_count: bool) -> Evaluation:
     """Returns whether a value is outside the range that the earlier ones let expect."""
     known = [one for one in dropwhile(lambda one: not one, earlier) if one is not None]
-    expected = expected_range(known, is_count=is_count)
+    expected = expected_range_around_median(known, is_count=is_count)
     if expected is None:
         return Evaluation(AlertStatus.UNKNOWN, reason=f"fewer than {MIN_WEEKS} earlier periods have data")
     return Evaluation(_status_within(value, expected.low, expected.high), expected.low, expected.high)

@@ -7,7 +7,7 @@ from service_core.access.models import Caller
 from service_core.analytics.connections.ports import Connections
 from service_core.analytics.connections.providers import InstalledProviders
 from service_core.analytics.ports import EventReader, StoreUnavailable
-from service_core.analytics.reads.event_name_check import check_event_names
+from service_core.analytics.reads.event_name_check import read_event_name_warnings_and_suggestions
 from service_core.changes.optimistic_locking import sent_fields
 from service_core.changes.resource import RecordReader, ResourceType, State
 from service_core.changes.resource_definition import Listing, WriteContext, resource
@@ -115,7 +115,7 @@ async def warn_of_trigger_never_seen(
     if new is None or not new["active"] or _is_sent_by_provider(new["trigger_event"], providers):
         return ()
     try:
-        checked = await check_event_names(event_reader, caller, [new["trigger_event"]])
+        checked = await read_event_name_warnings_and_suggestions(event_reader, caller, [new["trigger_event"]])
     except StoreUnavailable:
         return ()
     similar = [suggestion.suggestion for suggestion in checked.did_you_mean]

@@ -13,9 +13,9 @@ from service_core.analytics.experiments.statistics import (
     POWER,
     Sample,
     Share,
-    difference_of_means,
-    difference_of_shares,
-    mean_interval,
+    newcombe_difference_of_shares,
+    normal_mean_interval_or_none_if_few,
+    unequal_variance_difference_of_means,
     wilson_interval,
 )
 
@@ -41,15 +41,15 @@ def test_ends_of_wilson_intervals_solve_the_score_equation(share, confidence):
 
 def test_newcombe_interval_equals_the_published_example():
     """Newcombe 1998, table II (a): 56/70 and 48/80 give 0.0524 to 0.3339 by method 10."""
-    difference = difference_of_shares(Share(56, 70), Share(48, 80), 0.95)
+    difference = newcombe_difference_of_shares(Share(56, 70), Share(48, 80), 0.95)
     assert difference.value == pytest.approx(0.2)
     assert (difference.interval.low, difference.interval.high) == pytest.approx((0.0524, 0.3339), abs=5e-5)
 
 
 @given(share=SHARES, control=SHARES, confidence=CONFIDENCE)
 def test_difference_of_shares_mirrors_and_contains_the_observed_one(share, control, confidence):
-    there = difference_of_shares(share, control, confidence)
-    back = difference_of_shares(control, share, confidence)
+    there = newcombe_difference_of_shares(share, control, confidence)
+    back = newcombe_difference_of_shares(control, share, confidence)
     assert there.interval.low <= there.value <= there.interval.high
     assert isclose(there.interval.low, -back.interval.high, abs_tol=1e-12)
     assert isclose(there.interval.high, -back.interval.low, abs_tol=1e-12)
@@ -69,7 +69,7 @@ AMOUNTS = st.lists(st.integers(-(10**9), 10**12), min_size=2, max_size=80)
 @given(paid=AMOUNTS, without=st.integers(0, 60))
 def test_mean_and_variance_include_persons_without_payment(paid, without):
     payers = {amount: paid.count(amount) for amount in paid}
-    sample = Sample.from_payers(payers, len(paid) + without)
+    sample = Sample.from_payers_and_zero_for_others(payers, len(paid) + without)
     amounts = [Fraction(amount) for amount in [*paid, *[0] * without]]
     assert isclose(sample.mean, float(fmean(map(float, amounts))), rel_tol=1e-9, abs_tol=1e-6)
     assert isclose(sample.variance, float(variance(amounts)), rel_tol=1e-9, abs_tol=1e-6)
@@ -77,12 +77,18 @@ def test_mean_and_variance_include_persons_without_payment(paid, without):
 
 @given(ours=AMOUNTS, theirs=AMOUNTS, confidence=CONFIDENCE)
 def test_difference_of_means_uses_the_variances_of_both_groups(ours, theirs, confidence):
-    samples = [Sample.from_payers({x: each.count(x) for x in each}, len(each)) for each in (ours, theirs)]
-    difference = difference_of_means(*samples, confidence)
+    samples = [
+        Sample.from_payers_and_zero_for_others({x: each.count(x) for x in each}, len(each))
+        for each in (ours, theirs)
+    ]
+    difference = unequal_variance_difference_of_means(*samples, confidence)
     assert isclose(difference.value, fmean(ours) - fmean(theirs), rel_tol=1e-9, abs_tol=1e-3)
     if min(len(ours), len(theirs)) < 30:
         assert (difference.interval, difference.detectable) == (None, None)
-        assert all((mean_interval(each, confidence) is None) == (each.total < 30) for each in samples)
+        assert all(
+            (normal_mean_interval_or_none_if_few(each, confidence) is None) == (each.total < 30)
+            for each in samples
+        )
         return
     error = sqrt(variance(map(Fraction, ours)) / len(ours) + variance(map(Fraction, theirs)) / len(theirs))
     assume(error > 1e-6)
@@ -95,7 +101,7 @@ def test_difference_of_means_uses_the_variances_of_both_groups(ours, theirs, con
 def test_intervals_cover_the_true_difference_and_show_the_detectable_one_as_often_as_they_say():
     """Of simulated experiments, 95 % of the intervals hold the truth; 80 % show a difference of the detectable size."""
     random, size, base = Random(7), 2_000, 0.1
-    detectable = difference_of_shares(Share(200, size), Share(200, size), 0.95).detectable
+    detectable = newcombe_difference_of_shares(Share(200, size), Share(200, size), 0.95).detectable
 
     def draw(rate):
         return Share(sum(random.random() < rate for _ in range(size)), size)
@@ -103,7 +109,7 @@ def test_intervals_cover_the_true_difference_and_show_the_detectable_one_as_ofte
     covered = shown = 0
     runs = 300
     for _ in range(runs):
-        difference = difference_of_shares(draw(base + detectable), draw(base), 0.95)
+        difference = newcombe_difference_of_shares(draw(base + detectable), draw(base), 0.95)
         covered += difference.interval.low <= detectable <= difference.interval.high
         shown += difference.interval.excludes_zero
     assert 0.91 <= covered / runs <= 0.99

@@ -8,9 +8,9 @@ import pytest
 from service_core.analytics.explanation.contributions import (
     SEVERAL_GROUPS_LABEL,
     GroupValue,
-    keep_largest,
-    round_to_units,
-    split_change,
+    attribute_change_to_groups,
+    keep_largest_and_sum_rest,
+    round_contributions_to_sum,
 )
 
 
@@ -25,7 +25,7 @@ def ratio(part, base):
 def test_groups_appear_vanish_grow_and_shrink():
     before = {"a": amount(10), "b": amount(5), "c": amount(3), "d": amount(1)}
     after = {"a": amount(4), "c": amount(9), "d": amount(1), "e": amount(2)}
-    split = split_change(before, after, amount(19), amount(16))
+    split = attribute_change_to_groups(before, after, amount(19), amount(16))
     assert [(each.label, each.amount, each.kind) for each in split] == [
         ("a", -6, "shrank"), ("c", 6, "grew"), ("b", -5, "vanished"), ("e", 2, "appeared"),
     ]  # fmt: skip
@@ -33,7 +33,7 @@ def test_groups_appear_vanish_grow_and_shrink():
 
 def test_what_counts_in_several_groups_is_named():
     before, after = {"a": amount(5), "b": amount(5)}, {"a": amount(8), "b": amount(8)}
-    split = split_change(before, after, amount(10), amount(12))
+    split = attribute_change_to_groups(before, after, amount(10), amount(12))
     assert [(each.label, each.amount) for each in split] == [(SEVERAL_GROUPS_LABEL, -4), ("a", 3), ("b", 3)]
 
 
@@ -41,11 +41,11 @@ def test_rate_and_mix_of_a_ratio():
     # Mobile converts 1 % and desktop 3 % in both ranges, but mobile grew from half of the visitors to three quarters.
     before = {"mobile": ratio(1, 100), "desktop": ratio(3, 100)}
     after = {"mobile": ratio(3, 300), "desktop": ratio(3, 100)}
-    split = split_change(before, after, ratio(4, 200), ratio(6, 400))
+    split = attribute_change_to_groups(before, after, ratio(4, 200), ratio(6, 400))
     assert sum(each.amount for each in split) == Fraction(6, 400) - Fraction(4, 200)
     assert sum(each.rate for each in split) == 0
     better = {"mobile": ratio(2, 100), "desktop": ratio(6, 100)}
-    doubled = split_change(before, better, ratio(4, 200), ratio(8, 200))
+    doubled = attribute_change_to_groups(before, better, ratio(4, 200), ratio(8, 200))
     assert sum(each.rate for each in doubled) == Fraction(4, 200)
 
 
@@ -71,9 +71,9 @@ def test_random_contributions_add_up_exactly_in_units(seed):
         ]
     else:
         totals = [amount(chance.randint(0, 400)) for _ in (before, after)]
-    split = split_change(before, after, *totals)
+    split = attribute_change_to_groups(before, after, *totals)
     assert sum(each.amount for each in split) == totals[1].value - totals[0].value
-    kept = keep_largest(split, chance.randint(1, 9))
+    kept = keep_largest_and_sum_rest(split, chance.randint(1, 9))
     units = 1000
     change = round(totals[1].value * units) - round(totals[0].value * units)
-    assert sum(each.amount for each in round_to_units(kept, change, units)) == change
+    assert sum(each.amount for each in round_contributions_to_sum(kept, change, units)) == change

@@ -19,7 +19,7 @@ from service_core.analytics.reads.query.response import (
     ResponseRenderer,
     without_dimensions_and_buckets,
 )
-from service_core.analytics.reads.query.top_groups import TopGroups, read_rows_of_groups
+from service_core.analytics.reads.query.top_groups import TopGroups, query_rows_of_groups_filling_empty
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.bucket_dates import format_local_date_of_bucket
 from service_core.kernel.bucket_series import buckets_covering
@@ -75,14 +75,14 @@ class QueryComparer:
         """
         totals, compared, further = await gather_or_cancel(
             self._execute(without_dimensions_and_buckets(self._compared_query)),
-            self._read_page_groups(page),
-            self._read_further_groups(page),
+            self._read_compared_rows_of_page_groups(page),
+            self._read_largest_groups_not_on_page(page),
         )
-        page_rows = self._align_to_page(page, compared)
+        page_rows = self._compared_row_per_page_row(page, compared)
         rows = [self._render_row(row, aligned) for row, aligned in page_rows]
         rows += self._render_further_rows(further)
         shown = (*(row for row, _ in page_rows), *further.rows)
-        other = await self._read_other(totals.rows[0], rows, shown)
+        other = await self._values_of_groups_without_row(totals.rows[0], rows, shown)
         comparison = QueryComparison(
             range=RangeResponse.from_range(self.compared_range),
             columns=self._columns(),
@@ -114,18 +114,20 @@ class QueryComparer:
     async def _execute(self, query: MetricQuery) -> QueryResult:
         return await self.queries.execute_marking_unfit_credits_unavailable(self.caller, query, self.snapshot)
 
-    async def _read_page_groups(self, page: QueryResult) -> Sequence[ResultRow]:
+    async def _read_compared_rows_of_page_groups(self, page: QueryResult) -> Sequence[ResultRow]:
         """Returns the rows that the groups of the page have in the compared range."""
         query = self._compared_query
         if self.groups is not None:
-            return await read_rows_of_groups(self.caller, self.queries, query, self.snapshot, self.groups)
+            return await query_rows_of_groups_filling_empty(
+                self.caller, self.queries, query, self.snapshot, self.groups
+            )
         labels = {row.labels for row in page.rows}
-        return (await self._execute(narrow_to_groups(query, labels))).rows if labels else ()
+        return (await self._execute(filter_by_labels_of_groups(query, labels))).rows if labels else ()
 
-    async def _read_further_groups(self, page: QueryResult) -> FurtherGroups:
+    async def _read_largest_groups_not_on_page(self, page: QueryResult) -> FurtherGroups:
         """Returns the largest groups of the compared range that are not on the page."""
         on_page = {row.labels for row in page.rows}
-        limit = self._limit_of_further_groups()
+        limit = self._further_groups_limit_divided_by_buckets()
         if not limit or not self._query.dimensions:
             return FurtherGroups()
         by_size = order_by_time_then_first_metric(self._query.metrics, self._query.dimensions, bucketed=False)
@@ -136,19 +138,22 @@ class QueryComparer:
         labels = {row.labels for row in largest}
         if not labels:
             return FurtherGroups()
-        current_query = narrow_to_groups(replace(self._query, order=(), limit=None, offset=0), labels)
+        current_query = filter_by_labels_of_groups(
+            replace(self._query, order=(), limit=None, offset=0), labels
+        )
         if self._query.buckets is None:
             current = await self._execute(current_query)
             return FurtherGroups(tuple(largest), current.rows)
         compared, current = await gather_or_cancel(
-            self._execute(narrow_to_groups(self._compared_query, labels)), self._execute(current_query)
+            self._execute(filter_by_labels_of_groups(self._compared_query, labels)),
+            self._execute(current_query),
         )
         by_bucket = sorted(
             (row for row in compared.rows if row.labels in labels), key=lambda row: (row.bucket, row.labels)
         )
         return FurtherGroups(tuple(by_bucket), current.rows)
 
-    def _limit_of_further_groups(self) -> int:
+    def _further_groups_limit_divided_by_buckets(self) -> int:
         """Returns how many further groups are read; with buckets so few that their rows are about as many."""
         if self.groups is not None and self.groups.has_other:
             return 0
@@ -156,7 +161,7 @@ class QueryComparer:
             return self.further_groups_limit
         return max(1, self.further_groups_limit // len(self._query.buckets.starts))
 
-    def _align_to_page(
+    def _compared_row_per_page_row(
         self, page: QueryResult, compared: Iterable[ResultRow]
     ) -> list[tuple[ResultRow, datetime | None]]:
         """Returns the compared row of each row of the page, and the bucket of the page. Buckets match by position."""
@@ -192,7 +197,7 @@ class QueryComparer:
         bucket = (BUCKET, "date", _ALIGNED_BUCKET) if self._query.buckets else ()
         return [*bucket, *self._query.dimensions, *self._query.metrics, CURRENT]
 
-    async def _read_other(
+    async def _values_of_groups_without_row(
         self, totals: ResultRow, records: Sequence[dict[str, Any]], shown: Iterable[ResultRow]
     ) -> dict[str, float | int | None] | None:
         """Returns the values of all groups without a row; None without dimensions, those of no data when a row is the rest.
@@ -207,7 +212,7 @@ class QueryComparer:
         total = self.renderer.metric_values(totals)
         metrics = {metric.id: metric for metric in self.renderer.metrics}
         other = {
-            id_: _subtract_as_decimals(total[id_], (record[id_] for record in records))
+            id_: _subtract_exactly_or_none_if_unknown(total[id_], (record[id_] for record in records))
             for id_, metric in metrics.items()
             if metric.additivity is Additivity.ADDITIVE
         }
@@ -220,7 +225,7 @@ class QueryComparer:
         return {id_: other[id_] if id_ in other else queried[id_] for id_ in metrics}
 
 
-def narrow_to_groups(query: MetricQuery, groups: Iterable[tuple[str, ...]]) -> MetricQuery:
+def filter_by_labels_of_groups(query: MetricQuery, groups: Iterable[tuple[str, ...]]) -> MetricQuery:
     """Returns the query with a filter on the labels of each dimension; rows of other combinations may remain."""
     labels = (tuple(sorted(set(of_dimension))) for of_dimension in zip(*groups, strict=True))
     narrowed = (
@@ -240,7 +245,9 @@ def bucket_at_same_position(
     return other_query.buckets.starts[position] if position < len(other_query.buckets.starts) else None
 
 
-def _subtract_as_decimals(total: float | None, parts: Iterable[float | None]) -> float | int | None:
+def _subtract_exactly_or_none_if_unknown(
+    total: float | None, parts: Iterable[float | None]
+) -> float | int | None:
     """Returns a total minus its parts, exact in decimals; None if one of them is unknown."""
     numbers = [total, *parts]
     known = [Decimal(str(number)) for number in numbers if number is not None]

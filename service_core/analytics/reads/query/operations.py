@@ -10,7 +10,9 @@ from service_core.analytics.ports import EventReader
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import MetricQuery, QueryResult, ResultRow
 from service_core.analytics.query.snapshot import SourceSnapshot
-from service_core.analytics.query.unmeasured_platforms import list_metrics_without_platforms
+from service_core.analytics.query.unmeasured_platforms import (
+    list_unavailable_metric_per_platform_without_spend,
+)
 from service_core.analytics.reads.did_you_mean import suggest_recent_values_for_exact_filters
 from service_core.analytics.reads.metric_values import (
     list_unavailable_with_reasons,
@@ -33,8 +35,8 @@ from service_core.analytics.reads.query.schemas import QueryRequest
 from service_core.analytics.reads.query.top_groups import (
     TopBody,
     TopGroups,
-    rank_largest_groups,
-    read_rows_of_groups,
+    query_rows_of_groups_filling_empty,
+    rank_groups_by_first_metric,
 )
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.date_range import RangeResponse
@@ -96,8 +98,10 @@ async def post_query(
             caller, queries, snapshot, renderer, previous_range, groups, body.limit_of_further_groups
         )
         comparison, unavailable_before = await comparer.compare(page, compact=body.format == "compact")
-    unmeasured = await queries.read_unmeasured_platforms(caller, query, snapshot)
-    unavailable += list_metrics_without_platforms(queries.catalog, query.metrics, unmeasured)
+    unmeasured = await queries.list_platforms_with_touches_but_no_spend(caller, query, snapshot)
+    unavailable += list_unavailable_metric_per_platform_without_spend(
+        queries.catalog, query.metrics, unmeasured
+    )
     return QueryResponse(
         columns=renderer.result_columns(),
         rows=renderer.rows_as_arrays(page.rows)
@@ -154,14 +158,14 @@ async def _read_largest_groups_and_totals(
         with_empty_rest: keep the group of the rest without rows: groups of a compared range may be in it.
     """
     groups, totals = await gather_or_cancel(
-        rank_largest_groups(caller, queries, query, snapshot, top),
+        rank_groups_by_first_metric(caller, queries, query, snapshot, top),
         queries.execute_marking_unfit_credits_unavailable(
             caller, without_dimensions_and_buckets(query), snapshot
         ),
     )
     if top.other and with_empty_rest:
         groups = replace(groups, has_other=True)
-    rows = await read_rows_of_groups(caller, queries, query, snapshot, groups)
+    rows = await query_rows_of_groups_filling_empty(caller, queries, query, snapshot, groups)
     return groups, (QueryResult(rows, len(rows), ()), totals.rows[0])
 
 

@@ -39,7 +39,7 @@ class TopGroups:
     has_other: bool
 
 
-async def rank_largest_groups(
+async def rank_groups_by_first_metric(
     caller: Caller, queries: MetricQueries, query: MetricQuery, snapshot: SourceSnapshot, top: TopBody
 ) -> TopGroups:
     """Returns the groups that are largest by the first metric over the whole range, ties by label.
@@ -59,7 +59,7 @@ async def rank_largest_groups(
     return TopGroups(kept, top.other and ranked.total_rows > len(kept))
 
 
-async def read_rows_of_groups(
+async def query_rows_of_groups_filling_empty(
     caller: Caller, queries: MetricQueries, query: MetricQuery, snapshot: SourceSnapshot, groups: TopGroups
 ) -> tuple[ResultRow, ...]:
     """Returns a row of every group, or one for every bucket of it, in the order of the query.
@@ -67,8 +67,10 @@ async def read_rows_of_groups(
     The rest is queried, never added up: a visitor of two groups counts once in it.
     """
     kept, rest = await gather_or_cancel(
-        _read_kept_groups(caller, queries, query, snapshot, groups.labels),
-        _read_rest(caller, queries, query, snapshot, groups) if groups.has_other else _no_rows(),
+        _query_rows_of_kept_labels(caller, queries, query, snapshot, groups.labels),
+        _query_rest_relabelled_as_other(caller, queries, query, snapshot, groups)
+        if groups.has_other
+        else _no_rows(),
     )
     by_key = {(row.bucket, row.labels): row for row in kept}
     empty_values = queries.values_of_row_without_data(query, snapshot)
@@ -81,7 +83,7 @@ async def read_rows_of_groups(
     return tuple(sort_rows_unknown_last([*complete, *rest], query))
 
 
-async def _read_kept_groups(
+async def _query_rows_of_kept_labels(
     caller: Caller,
     queries: MetricQueries,
     query: MetricQuery,
@@ -100,7 +102,7 @@ async def _read_kept_groups(
     return result.rows
 
 
-async def _read_rest(
+async def _query_rest_relabelled_as_other(
     caller: Caller, queries: MetricQueries, query: MetricQuery, snapshot: SourceSnapshot, groups: TopGroups
 ) -> Sequence[ResultRow]:
     if len(query.dimensions) > 1:
