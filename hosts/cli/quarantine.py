@@ -62,8 +62,14 @@ def requeue_quarantined_events(workspace: WorkspaceId = None, config: ConfigFile
 
     async def requeue_events() -> int:
         async with _open_quarantine(config, workspace) as (ports, chosen):
-            await ports.workspace.transform_gaps.delete_held_gaps(chosen.id)
-            return await ports.queue.replay(chosen.id)
+            gaps = ports.workspace.transform_gaps
+            # Deleted first: the consumer may take an event, and add its hour again, before the replay returns.
+            held = await gaps.delete_held_gaps(chosen.id)
+            try:
+                return await ports.queue.replay(chosen.id)
+            except BaseException:
+                await gaps.add_gaps(held)
+                raise
 
     output_console().print(f"{asyncio.run(requeue_events())} events are back in the queue.", style="green")
 

@@ -17,6 +17,8 @@ class SqlTransformGaps(SqlStore):
 
     async def add_gaps(self, gaps: Collection[TransformGap]) -> None:
         """Adds hours; idempotent."""
+        if not gaps:
+            return
         async with self._database.write() as connection:
             await connection.execute(
                 insert_if_absent(connection, TRANSFORM_GAPS), [gap._asdict() for gap in sorted(gaps)]
@@ -30,7 +32,10 @@ class SqlTransformGaps(SqlStore):
             hours = await connection.execute(sa.select(hour).distinct().where(wanted).order_by(hour))
             return [each for (each,) in hours]
 
-    async def delete_held_gaps(self, workspace_id: UUID) -> None:
-        """Deletes the hours whose events waited."""
+    async def delete_held_gaps(self, workspace_id: UUID) -> Collection[TransformGap]:
+        """Deletes the hours whose events waited; returns them."""
         held = matches(TRANSFORM_GAPS, workspace_id=workspace_id, is_held=True)
-        await self._database.execute(sa.delete(TRANSFORM_GAPS).where(held))
+        deletion = sa.delete(TRANSFORM_GAPS).where(held).returning(TRANSFORM_GAPS.c.hour)
+        async with self._database.write() as connection:
+            hours = await connection.execute(deletion)
+            return [TransformGap(workspace_id, hour, is_held=True) for (hour,) in hours]

@@ -300,8 +300,11 @@ class TransformGaps(Protocol):
     async def list_gap_hours(self, workspace_id: UUID) -> Sequence[datetime]:
         """Returns the starts of the hours of a workspace, in order, each once."""
 
-    async def delete_held_gaps(self, workspace_id: UUID) -> None:
-        """Deletes the hours whose events waited, as they are about to be tried again."""
+    async def delete_held_gaps(self, workspace_id: UUID) -> Collection[TransformGap]:
+        """Deletes the hours whose events waited, as they are about to be tried again.
+
+        Returns the deleted hours, so that they can be added again if the events could not be tried.
+        """
 
 
 class SupersededEventStore(Protocol):

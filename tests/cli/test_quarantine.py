@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
+import sqlite3
+from contextlib import asynccontextmanager, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
@@ -88,3 +89,18 @@ def test_quarantined_events_are_requeued(touchpoint, deployment_with_quarantined
             return [queued.arrival.event_id for queued in await ports.queue.take(9)], gaps
 
     assert asyncio.run(waiting()) == (["order_1"], [HOUR])
+
+
+def test_a_failed_replay_keeps_the_hours_incomplete(touchpoint, deployment_with_quarantined_event):
+    (spool,) = Path(deployment_with_quarantined_event).parent.rglob("spool.db")
+    with closing(sqlite3.connect(spool)) as connection:
+        connection.execute(
+            "CREATE TRIGGER broken BEFORE DELETE ON quarantine BEGIN SELECT RAISE(ABORT, 'broken'); END"
+        )
+    touchpoint("quarantine", "replay", "--config", deployment_with_quarantined_event, code=1)
+
+    async def incomplete_hours():
+        async with open_queue(deployment_with_quarantined_event) as (ports, workspace_id):
+            return await ports.workspace.transform_gaps.list_gap_hours(workspace_id)
+
+    assert asyncio.run(incomplete_hours()) == [HOUR, HOUR + timedelta(hours=1)]
