@@ -8,7 +8,7 @@ import asyncio
 import json
 import sqlite3
 import urllib.request
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -124,6 +124,20 @@ def earlier_version(tmp_path_factory):
     return extract_earlier_tree(tmp_path_factory.mktemp("earlier"))
 
 
+@contextmanager
+def earlier_schema_version(workspace_store, folder):
+    """For the time of the block, names the schema version in the store that the program in ``folder`` starts with."""
+    versions = Path(folder, "plugins/workspace_sql/migrations/versions")
+    with closing(sqlite3.connect(workspace_store, timeout=30, isolation_level=None)) as store:
+        (present,) = store.execute("SELECT version_num FROM alembic_version").fetchone()
+        earlier = max(script.stem for script in versions.glob("[0-9]*.py"))
+        store.execute("UPDATE alembic_version SET version_num = ?", (earlier,))
+        try:
+            yield
+        finally:
+            store.execute("UPDATE alembic_version SET version_num = ?", (present,))
+
+
 @pytest.mark.parametrize("queue", ["spool", "redis"])
 async def test_ingest_process_of_an_earlier_commit_shares_queue_and_stores_with_the_new_processes(
     tmp_path, redis_url, earlier_version, queue
@@ -134,10 +148,11 @@ async def test_ingest_process_of_an_earlier_commit_shares_queue_and_stores_with_
     ports = open_ports(file)
     async with start_adapters([ports.workspace, ports.queue]):
         made = await create_workspace_with_keys(ports.workspace.credentials, datetime.now(UTC), name="Shop")
-    old, new = await asyncio.gather(
-        IngestProcess.start_and_wait_until_listening(file, listen="127.0.0.1:0", environment=earlier_version),
-        IngestProcess.start_and_wait_until_listening(file, listen="127.0.0.1:0"),
-    )
+    with earlier_schema_version(file.with_name("workspace.db"), earlier_version["PYTHONPATH"]):
+        old = await IngestProcess.start_and_wait_until_listening(
+            file, listen="127.0.0.1:0", environment=earlier_version
+        )
+    new = await IngestProcess.start_and_wait_until_listening(file, listen="127.0.0.1:0")
 
     def send(process, *event_ids):
         return [send_event(process.address, made.write_key.secret, id_)[1].get("error") for id_ in event_ids]
