@@ -1,7 +1,8 @@
 """``touchpoint plugins``: installed plugins with their packages, what they provide, and their faults."""
 
 import json
-from typing import TYPE_CHECKING, Annotated
+import re
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from service_core.extensions.plugin_values import LoadedPlugin
     from service_core.extensions.registry import Registry
     from service_core.kernel.settings import Settings
+
+_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
+"""Keys of TOML that need no quotes."""
 
 
 def list_plugins(
@@ -73,7 +77,9 @@ def _print_hashes_as_setting(settings: "Settings", config: "Path") -> None:
     for plugin in installed:
         if plugin.origin is not PluginOrigin.BUILT_IN:
             try:
-                typer.echo(f'{plugin.name} = "{plugin.hash()}"  # {plugin.package} {plugin.version}'.rstrip())
+                key = plugin.name if _BARE_KEY.fullmatch(plugin.name) else json.dumps(plugin.name)
+                hash_ = plugin.hash_files().hash
+                typer.echo(f'{key} = "{hash_}"  # {plugin.package} {plugin.version}'.rstrip())
             except StartupError as fault:
                 typer.echo(f"# {plugin.name}: {fault}")
 

@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from service_core.extensions.hooks import ENTRY_POINT_GROUP
-from service_core.extensions.plugin_hashes import hash_distribution, hash_file
+from service_core.extensions.plugin_hashes import (
+    HashedFiles,
+    HashedSourceLoader,
+    hash_distribution,
+    hash_file,
+    import_only_hashed,
+)
 from service_core.kernel.errors import StartupError
 
 _OWN_PACKAGE: Final = "touchpoint-analytics"
@@ -48,7 +54,7 @@ ALL_PLUGINS: Final = PluginSelection()
 """Every installed plugin, and no plugin folder."""
 
 
-def _raise_without_hash() -> str:
+def _raise_without_hash() -> HashedFiles:
     raise StartupError("It belongs to no package.")
 
 
@@ -63,7 +69,7 @@ class InstalledPlugin:
         package: name of its distribution, or the path of its file; empty if unknown.
         version: version of its distribution; empty if unknown.
         homepage: URL in the metadata of its distribution; empty for none.
-        hash: returns the hash of its files, by which an operator allows it; it raises `StartupError` if it has none.
+        hash_files: returns its files with the hash by which an operator allows it; it raises `StartupError` if it has none.
     """
 
     name: str
@@ -72,7 +78,7 @@ class InstalledPlugin:
     package: str = ""
     version: str = ""
     homepage: str = ""
-    hash: Callable[[], str] = _raise_without_hash
+    hash_files: Callable[[], HashedFiles] = _raise_without_hash
 
     @property
     def described(self) -> str:
@@ -118,7 +124,10 @@ def find_plugins(
 
 
 def _find_refusal(plugin: InstalledPlugin, allowed: frozenset[tuple[str, str]] | None) -> PluginFault | None:
-    """Returns a fault for a plugin of another package that the operator did not allow, or that has changed since."""
+    """Returns a fault for a plugin of another package that the operator did not allow, or that has changed since.
+
+    The code of an allowed one is imported from the hashed files alone.
+    """
     if allowed is None or plugin.origin is PluginOrigin.BUILT_IN:
         return None
     expected = dict(allowed).get(plugin.name)
@@ -126,7 +135,9 @@ def _find_refusal(plugin: InstalledPlugin, allowed: frozenset[tuple[str, str]] |
         reason = "plugins.allowed does not name it"
     else:
         try:
-            if plugin.hash() == expected:
+            files = plugin.hash_files()
+            if files.hash == expected:
+                import_only_hashed(files)
                 return None
         except StartupError as fault:
             reason = f"its hash cannot be compared with plugins.allowed: {str(fault).rstrip('.')}"
@@ -195,13 +206,13 @@ def _plugins_of_folder(folder: Path | None) -> Iterator[InstalledPlugin]:
                 PluginOrigin.FOLDER,
                 partial(_import_file, file),
                 package=str(file),
-                hash=partial(hash_file, file),
+                hash_files=partial(hash_file, file),
             )
 
 
 def _import_file(file: Path) -> object:
     name = f"{_FILE_MODULE_PREFIX}{file.stem}"
-    specification = spec_from_file_location(name, file)
+    specification = spec_from_file_location(name, file, loader=HashedSourceLoader(name, str(file)))
     if specification is None or specification.loader is None:
         raise ImportError(f"{file} is no Python file")
     module = module_from_spec(specification)

@@ -167,9 +167,10 @@ def test_plugins_prints_hashes_as_a_setting_without_importing_anything(
     touchpoint, deployment, broken_plugin, tmp_path
 ):
     (tmp_path / "plugins").mkdir()
-    (tmp_path / "plugins" / "shop.py").write_text(FAULTY)
+    for name in ("shop", "shop.eu"):
+        (tmp_path / "plugins" / f"{name}.py").write_text(FAULTY)
     variable = {"TOUCHPOINT_PLUGINS__FOLDER": str(tmp_path / "plugins")}
     printed = touchpoint("plugins", "--hashes", "--config", deployment["config"], **variable).stdout
     assert 'shop = "sha256:' in printed
     assert "# broken: " in printed
-    assert tomllib.loads(printed)["plugins"]["allowed"].keys() == {"shop"}
+    assert tomllib.loads(printed)["plugins"]["allowed"].keys() == {"shop", "shop.eu"}

@@ -1,5 +1,13 @@
 """Operators allow plugins by hash, and grant what reaches beyond the workspace of a caller."""
 
+import importlib
+import importlib.util
+import os
+import py_compile
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
 import pytest
 
 from hosts.composition.plugin_grants import require_granted_dependencies
@@ -63,6 +71,7 @@ def operations():
 def install(tmp_path, monkeypatch):
     """Installs a package with a plugin and the list of its files; gives the folder."""
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
 
     def install(name, code=EMPTY):
         write_plugin_package(tmp_path, name, code)
@@ -88,7 +97,7 @@ def find_others(allowed):
 def test_plugin_with_the_allowed_hash_is_loaded_and_another_one_refused_by_name(install):
     install("hashed_one")
     install("hashed_two")
-    hashes = {name: plugin.hash() for name, plugin in find_others(None)[0].items()}
+    hashes = {name: plugin.hash_files().hash for name, plugin in find_others(None)[0].items()}
     others, faults = find_others({"hashed_one": hashes["hashed_one"]})
     assert set(others) == {"hashed_one"}
     (fault,) = faults
@@ -125,7 +134,7 @@ def test_background_task_needs_a_grant_for_credentials_only(install, kind, is_re
 
 def test_plugin_whose_files_changed_is_refused_before_it_is_imported(install):
     folder = install("hashed_three")
-    allowed = {"hashed_three": find_others(None)[0]["hashed_three"].hash()}
+    allowed = {"hashed_three": find_others(None)[0]["hashed_three"].hash_files().hash}
     (folder / "module_of_touchpoint_hashed_three.py").write_text("raise SystemExit('imported')")
     others, (fault,) = find_others(allowed)
     assert others == {}
@@ -134,27 +143,72 @@ def test_plugin_whose_files_changed_is_refused_before_it_is_imported(install):
 
 def test_hash_ignores_byte_code_and_what_installers_write(install):
     folder = install("hashed_four")
-    before = find_others(None)[0]["hashed_four"].hash()
+    before = find_others(None)[0]["hashed_four"].hash_files().hash
     (info,) = folder.glob("touchpoint_hashed_four-*.dist-info")
     (info / "INSTALLER").write_text("pip")
     record = info / "RECORD"
     record.write_text(record.read_text() + f"{info.name}/INSTALLER,,\n__pycache__/x.pyc,,\n")
-    assert find_others(None)[0]["hashed_four"].hash() == before
+    assert find_others(None)[0]["hashed_four"].hash_files().hash == before
 
 
-@pytest.mark.parametrize("row", ["__pycache__/x.pyc,sha256=AAAA,3", "helper.pyc,,"])
-def test_hash_covers_byte_code_that_the_package_ships(install, row):
+def test_hash_covers_byte_code_that_the_package_ships_as_a_module(install):
     folder = install("hashed_six")
     (info,) = folder.glob("touchpoint_hashed_six-*.dist-info")
     record = info / "RECORD"
-    record.write_text(f"{record.read_text()}{row}\n")
-    file = folder / row.partition(",")[0]
-    file.parent.mkdir(exist_ok=True)
+    record.write_text(f"{record.read_text()}helper.pyc,,\n")
     hashes = set()
     for code in (b"old", b"new"):
-        file.write_bytes(code)
-        hashes.add(find_others(None)[0]["hashed_six"].hash())
+        (folder / "helper.pyc").write_bytes(code)
+        hashes.add(find_others(None)[0]["hashed_six"].hash_files().hash)
     assert len(hashes) == 2
+
+
+def load_allowed(name):
+    """Returns what imports a plugin whose present hash is allowed."""
+    (plugin,) = find_others({name: find_others(None)[0][name].hash_files().hash})[0].values()
+    importlib.invalidate_caches()
+    return plugin.load
+
+
+def test_byte_code_of_another_source_is_not_executed(install):
+    folder = install("forged_one", "value = 'source'")
+    source = folder / "module_of_touchpoint_forged_one.py"
+    forged = folder / "forged.py"
+    forged.write_text("value = 'forged'")
+    cached = Path(importlib.util.cache_from_source(source))
+    for mode in (py_compile.PycInvalidationMode.UNCHECKED_HASH, py_compile.PycInvalidationMode.TIMESTAMP):
+        os.utime(forged, ns=(source.stat().st_atime_ns, source.stat().st_mtime_ns))
+        py_compile.compile(str(forged), cfile=str(cached), invalidation_mode=mode)
+        assert load_allowed("forged_one")().value == "source"
+        del sys.modules[source.stem]
+
+
+def test_byte_code_of_the_plugin_folder_is_not_executed(tmp_path):
+    (tmp_path / "shop.py").write_text("value = 'source'")
+    (tmp_path / "other.py").write_text("value = 'forged'")
+    cached = importlib.util.cache_from_source(tmp_path / "shop.py")
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    py_compile.compile(str(tmp_path / "other.py"), cfile=cached, invalidation_mode=mode)
+    plugins, _ = find_plugins(PluginSelection(folder=tmp_path), (), discover_entry_points=True)
+    assert next(plugin for plugin in plugins if plugin.name == "shop").load().value == "source"
+
+
+def test_file_that_takes_the_place_of_a_hashed_one_is_not_imported(install):
+    folder = install("forged_two")
+    load = load_allowed("forged_two")
+    module = "module_of_touchpoint_forged_two"
+    (folder / f"{module}{EXTENSION_SUFFIXES[0]}").write_bytes(b"forged")
+    importlib.invalidate_caches()
+    with pytest.raises(ImportError, match=r"is none of the files whose hash plugins\.allowed names"):
+        load()
+
+
+def test_source_that_changed_after_the_comparison_is_not_executed(install):
+    folder = install("forged_three")
+    load = load_allowed("forged_three")
+    (folder / "module_of_touchpoint_forged_three.py").write_text("raise SystemExit('executed')")
+    with pytest.raises(ImportError, match="has changed since its hash was compared"):
+        load()
 
 
 def test_module_outside_the_files_of_its_package_has_no_hash(install, tmp_path):
@@ -163,7 +217,7 @@ def test_module_outside_the_files_of_its_package_has_no_hash(install, tmp_path):
     (info / "entry_points.txt").write_text("[touchpoint]\nhashed_five = json\n")
     plugin = find_others(None)[0]["hashed_five"]
     with pytest.raises(StartupError, match="not imported from the files"):
-        plugin.hash()
+        plugin.hash_files()
     assert "cannot be compared" in find_others({"hashed_five": "sha256:0"})[1][0]
 
 
@@ -171,7 +225,7 @@ def test_file_of_the_plugin_folder_has_a_hash(tmp_path):
     (tmp_path / "shop.py").write_text(EMPTY)
     selection = PluginSelection(folder=tmp_path, allowed=frozenset())
     _, (fault,) = find_plugins(selection, (), discover_entry_points=True)
-    assert fault.plugin.hash().startswith("sha256:")
+    assert fault.plugin.hash_files().hash.startswith("sha256:")
 
 
 @pytest.mark.parametrize(
