@@ -17,7 +17,9 @@ from service_core.access.email_sender import EmailSender as EmailSender
 from service_core.access.email_sender import EmailSenderUnavailable as EmailSenderUnavailable
 from service_core.access.fixed_window import FixedWindowCounter as FixedWindowCounter
 from service_core.access.ip_prefixes import truncate_to_ipv4_24_or_ipv6_48 as truncate_to_ipv4_24_or_ipv6_48
-from service_core.access.key_management import limit_key_to_role as limit_key_to_role
+from service_core.access.key_management import (
+    restrict_key_to_role_or_revoke as restrict_key_to_role_or_revoke,
+)
 from service_core.access.key_requests.models import REQUEST_LIFETIME as REQUEST_LIFETIME
 from service_core.access.key_requests.models import REQUEST_RETENTION as REQUEST_RETENTION
 from service_core.access.key_requests.models import KeyRequest as KeyRequest
@@ -379,7 +381,9 @@ from service_core.commerce.providers.app_stores.events import (
 )
 from service_core.commerce.providers.app_stores.models import AppStoreNotification as AppStoreNotification
 from service_core.commerce.providers.app_stores.models import NotificationKind as NotificationKind
-from service_core.commerce.providers.map_message import import_entry_of_message as import_entry_of_message
+from service_core.commerce.providers.map_message import (
+    to_import_entry_without_subscription_facts as to_import_entry_without_subscription_facts,
+)
 from service_core.commerce.providers.message_fields import MessageFields as MessageFields
 from service_core.commerce.providers.models import MappedMessage as MappedMessage
 from service_core.commerce.providers.models import PolledMessage as PolledMessage
@@ -564,9 +568,11 @@ from service_core.ingestion.protocols.models import ProtocolResponse as Protocol
 from service_core.ingestion.protocols.models import ProtocolRoute as ProtocolRoute
 from service_core.ingestion.protocols.models import RequestRefusal as RequestRefusal
 from service_core.ingestion.protocols.models import UnreadableRequest as UnreadableRequest
-from service_core.ingestion.protocols.models import correct_clock_skew as correct_clock_skew
 from service_core.ingestion.protocols.models import decode_base64_or_none as decode_base64_or_none
 from service_core.ingestion.protocols.models import drop_none as drop_none
+from service_core.ingestion.protocols.models import (
+    event_time_by_server_clock_or_as_sent as event_time_by_server_clock_or_as_sent,
+)
 from service_core.ingestion.protocols.models import json_object as json_object
 from service_core.ingestion.protocols.models import parse_form as parse_form
 from service_core.ingestion.protocols.models import text_field as text_field

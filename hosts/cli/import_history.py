@@ -108,7 +108,7 @@ async def _plan_or_remove(
 
 def _import_as_json(job: "ImportJob") -> dict[str, object]:
     from service_core.delivery.imports.models import ACCEPTED
-    from service_core.ingestion.import_sources.reconciliation import sheet_lines
+    from service_core.ingestion.import_sources.reconciliation import reconciliation_lines_by_day
 
     return {
         "id": str(job.id),
@@ -120,5 +120,5 @@ def _import_as_json(job: "ImportJob") -> dict[str, object]:
         "rows": job.entry_count,
         "imported": job.counts.get(ACCEPTED, 0),
         "removed_events": job.removed_events,
-        "days": sheet_lines(job.sheet, ACCEPTED),
+        "days": reconciliation_lines_by_day(job.sheet, ACCEPTED),
     }

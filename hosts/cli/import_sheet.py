@@ -15,9 +15,9 @@ _SHOWN_DAYS: Final = 31
 def print_sheet_as_json(facts: Mapping[str, Any], sheet: Mapping[str, Mapping[str, int]]) -> None:
     """Prints an import as one JSON object: what is known of it, its totals, and a line for each day."""
     from service_core.delivery.imports.models import ACCEPTED
-    from service_core.ingestion.import_sources.reconciliation import sheet_lines
+    from service_core.ingestion.import_sources.reconciliation import reconciliation_lines_by_day
 
-    days = sheet_lines(sheet, ACCEPTED)
+    days = reconciliation_lines_by_day(sheet, ACCEPTED)
     typer.echo(json.dumps({**facts, **_total(days), "days": days}, indent=2, ensure_ascii=False))
 
 
@@ -26,9 +26,9 @@ def print_reconciliation_sheet(file_name: str, sheet: Mapping[str, Mapping[str, 
     from rich.table import Table
 
     from service_core.delivery.imports.models import ACCEPTED
-    from service_core.ingestion.import_sources.reconciliation import sheet_lines
+    from service_core.ingestion.import_sources.reconciliation import reconciliation_lines_by_day
 
-    days = sheet_lines(sheet, ACCEPTED)
+    days = reconciliation_lines_by_day(sheet, ACCEPTED)
     if not days:
         return
     title = f"Reconciliation of {file_name}: rows = imported + differences"

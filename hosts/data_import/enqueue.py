@@ -15,7 +15,7 @@ from service_core.access.models import Credential
 from service_core.delivery.imports.models import ImportMark
 from service_core.ingestion.event_time import REPLACED, replace_or_clamp_event_time
 from service_core.ingestion.import_sources.models import ImportEntry
-from service_core.ingestion.import_sources.reconciliation import SheetDays, add_to_sheet
+from service_core.ingestion.import_sources.reconciliation import SheetDays, add_row_outcomes_by_day
 from service_core.ingestion.imported_ids import is_reserved_for_imports, row_id_of_import
 from service_core.ingestion.models import (
     IMPORT_HEADER,
@@ -85,7 +85,7 @@ class EventImporter:
         while batch := await asyncio.to_thread(lambda: list(islice(remaining, MAX_CONCURRENT))):
             outcomes = await asyncio.gather(*map(self._enqueue_or_count_rejection, batch))
             self.outcomes.update(outcomes)
-            self.sheet = add_to_sheet(self.sheet, batch, outcomes)
+            self.sheet = add_row_outcomes_by_day(self.sheet, batch, outcomes)
             if (saving := on_batch(batch)) is not None:
                 await saving
 

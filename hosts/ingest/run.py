@@ -162,7 +162,7 @@ def create_ingest_host_app(
     batches = BatchEndpoint(
         workspaces=workspaces,
         queue=ports.queue,
-        consume_rate_limit=rate_limit.count_if_room_in_second,
+        consume_rate_limit=rate_limit.count_events_unless_second_is_full,
         clock=ports.clock,
         encode=orjson.dumps,
         on_failure=queue_faults.record_and_log_every_ten_seconds,
@@ -177,7 +177,7 @@ def create_ingest_host_app(
         find_write_key=write_keys.look_up,
         site_ids=settings.ingest.site_ids,
         queue=ports.queue,
-        consume_rate_limit=rate_limit.count_if_room_in_second,
+        consume_rate_limit=rate_limit.count_events_unless_second_is_full,
         encode=orjson.dumps,
         on_failure=queue_faults.record_and_log_every_ten_seconds,
     )
@@ -192,7 +192,7 @@ def create_ingest_host_app(
         IngestDependencies(
             queue=ports.queue,
             write_keys=write_keys,
-            spend_quota=rate_limit.count_if_room_in_second,
+            spend_quota=rate_limit.count_events_unless_second_is_full,
             clock=ports.clock,
             addresses=addresses,
             queue_failures=queue_faults,

@@ -25,7 +25,7 @@ from service_core.kernel.availability import Measurement, Unavailable
 from service_core.kernel.time_ranges import ResolvedRange, TimeRange
 
 METRICS_PER_QUERY: Final = 25
-"""Metrics of one question."""
+"""Metrics of one query."""
 
 EVENT_COUNT: Final = "events of everybody, bots included"
 SUPERSEDED_COUNT: Final = "superseded events"
@@ -106,7 +106,7 @@ async def _format_month_metrics_with_and_without_bots(
 ) -> Mapping[str, str]:
     """Returns the values of a month: the number of events, and every metric without and with bots."""
     values = {EVENT_COUNT: str(await count_events(store, build_scope_of_all_events(workspace, span)))}
-    questions = MetricQueries(registry.catalog, (EventSource(store, store, _EmptyQueue(), registry.models),))
+    queries = MetricQueries(registry.catalog, (EventSource(store, store, _EmptyQueue(), registry.models),))
     caller = build_unlimited_read_only_caller(workspace, now, "Comparison")
     credit = credit_rule_or_last_touch_with_model_id(
         registry.models, AttributionSettings.workspace_default(workspace)
@@ -123,8 +123,8 @@ async def _format_month_metrics_with_and_without_bots(
                 default_credit_rule=credit,
                 include_bots=bots,
             )
-            snapshot = await questions.read_source_states_once(caller, query.metrics)
-            (row,) = (await questions.execute_marking_unfit_credits_unavailable(caller, query, snapshot)).rows
+            snapshot = await queries.read_source_states_once(caller, query.metrics)
+            (row,) = (await queries.execute_marking_unfit_credits_unavailable(caller, query, snapshot)).rows
             names = (f"{id_} with bots" if bots else id_ for id_ in ids)
             values |= dict(zip(names, map(_format_reading, row.values), strict=True))
     return values

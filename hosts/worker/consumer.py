@@ -74,10 +74,10 @@ def build_ingest_pipeline(ports: Ports, settings: Settings) -> IngestPipeline:
 
     async def map_kept_message(arrival: ReceivedEvent) -> ReceivedEvent | None:
         if UNVERIFIED_HEADER in arrival.headers:
-            arrival = await unverified.verify(arrival, webhook_providers)
+            arrival = await unverified.verify_raw_message(arrival, webhook_providers)
             if UNVERIFIED_HEADER in arrival.headers:
                 return arrival
-        return await messages.map_kept_message_again(arrival, webhook_providers)
+        return await messages.map_raw_message_again_and_store_facts(arrival, webhook_providers)
 
     return IngestPipeline(
         ports.queue,

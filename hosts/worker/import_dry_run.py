@@ -7,7 +7,7 @@ from typing import Final
 
 from service_core.delivery.imports.models import ACCEPTED
 from service_core.ingestion.import_sources.models import ImportEntry
-from service_core.ingestion.import_sources.reconciliation import SheetDays, add_to_sheet
+from service_core.ingestion.import_sources.reconciliation import SheetDays, add_row_outcomes_by_day
 from service_core.ingestion.models import RejectionReason
 from service_core.ingestion.validation import validate_name_and_identity
 
@@ -37,5 +37,5 @@ def read_without_importing(entries: Iterable[ImportEntry]) -> DryRun:
     while batch := list(islice(remaining, _BATCH)):
         events = (entry for entry in batch if entry.body is not None)
         first += islice(events, max(0, _FIRST_ENTRIES - len(first)))
-        sheet = add_to_sheet(sheet, batch, map(outcome_without_import, batch))
+        sheet = add_row_outcomes_by_day(sheet, batch, map(outcome_without_import, batch))
     return DryRun(first, sheet)

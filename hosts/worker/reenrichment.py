@@ -205,7 +205,7 @@ async def _reenrich_day(
     total = await count_events(ports.events, build_scope_of_all_events(workspace, day))
     for span in _spans_of_day(day, by_hour=total > _MAX_EVENTS_AT_ONCE):
         events = await _list_events_oldest_first(ports, workspace, span)
-        changed = await asyncio.to_thread(reenricher.changed_events, events)
+        changed = await asyncio.to_thread(reenricher.reenriched_events_that_differ, events)
         for start in range(0, len(changed) if writes else 0, _EVENTS_PER_PAGE):
             batch = changed[start : start + _EVENTS_PER_PAGE]
             await ports.events.update_enriched_columns(workspace.id, batch)

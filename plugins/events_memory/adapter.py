@@ -242,7 +242,7 @@ class MemoryEventStore(MemoryEventHistory):
         self, scope: QueryScope, person: str, limit: int = MAX_ITEMS_PER_PERSON
     ) -> list[Event]:
         """Returns the latest events of a person in the span."""
-        return people.person_events(person, scope, self._scan_events(scope))[-limit:]
+        return people.person_events_in_scope(person, scope, self._scan_events(scope))[-limit:]
 
     async def list_latest_person_touches(
         self, scope: QueryScope, person: str, limit: int = MAX_ITEMS_PER_PERSON

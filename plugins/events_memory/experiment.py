@@ -93,7 +93,7 @@ class _VariantCounts:
         return Counter(
             person
             for event in self._goal_events()
-            if self._counts(person := self._history.person_of(event), event.timestamp)
+            if self._is_in_window_of_member(person := self._history.person_of(event), event.timestamp)
         )
 
     def _goal_events(self) -> list[Event]:
@@ -110,7 +110,9 @@ class _VariantCounts:
         foreign: set[str] = set()
         for payment in self._history.payments_once_per_order:
             person = self._history.person_of(payment.event)
-            if not self._counts(person, payment.booked_at(order_refunds=self._query.scope.order_refunds)):
+            if not self._is_in_window_of_member(
+                person, payment.booked_at(order_refunds=self._query.scope.order_refunds)
+            ):
                 continue
             amount = converted_amount_or_none(self._query.scope, payment)
             paid[person] += 0 if amount is None else amount if payment.kind == CHARGE else -amount
@@ -118,7 +120,7 @@ class _VariantCounts:
                 foreign.add(person)
         return paid, foreign
 
-    def _counts(self, person: str, at: datetime) -> bool:
+    def _is_in_window_of_member(self, person: str, at: datetime) -> bool:
         """Returns whether an instant lies in the window of a member, the end not included, and before now."""
         if person not in self._members or at >= self._query.now:
             return False

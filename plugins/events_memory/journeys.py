@@ -35,7 +35,7 @@ def list_journeys(query: JourneysQuery, history: WorkspaceEvents) -> JourneysRes
         )
         for unit in page
     ]
-    return JourneysResult(journeys, len(units), _sum_parts(parts.values()))
+    return JourneysResult(journeys, len(units), _sum_journey_credits(parts.values()))
 
 
 def _credits_by_unit(query: JourneysQuery, history: WorkspaceEvents) -> dict[_UnitKey, list[TouchCredit]]:
@@ -54,10 +54,10 @@ def _unit_key(share: TouchCredit) -> _UnitKey:
 
 
 def _sum_credits(shares: Iterable[TouchCredit], scope: QueryScope) -> JourneyCredit:
-    return _sum_parts(_to_part(share, scope) for share in shares)
+    return _sum_journey_credits(_to_journey_credit_unless_foreign(share, scope) for share in shares)
 
 
-def _to_part(share: TouchCredit, scope: QueryScope) -> JourneyCredit:
+def _to_journey_credit_unless_foreign(share: TouchCredit, scope: QueryScope) -> JourneyCredit:
     is_foreign = share.conversion.currency not in {None, scope.currency}
     return JourneyCredit(
         share.credit,
@@ -68,7 +68,7 @@ def _to_part(share: TouchCredit, scope: QueryScope) -> JourneyCredit:
     )
 
 
-def _sum_parts(parts: Iterable[JourneyCredit]) -> JourneyCredit:
+def _sum_journey_credits(parts: Iterable[JourneyCredit]) -> JourneyCredit:
     total = JourneyCredit()
     for part in parts:
         total = JourneyCredit(
@@ -86,7 +86,7 @@ def _touches_by_unit(
 ) -> defaultdict[_UnitKey, list[JourneyTouch]]:
     """Returns all touches in the window of each unit, oldest first, with the credit that the rule gives them."""
     own = {
-        (_unit_key(share), share.place): _to_part(share, query.scope)
+        (_unit_key(share), share.place): _to_journey_credit_unless_foreign(share, query.scope)
         for share in attribution_credits_of_all_time(history, query.credit, query.scope)
     }
     found: defaultdict[_UnitKey, list[JourneyTouch]] = defaultdict(list)

@@ -22,16 +22,16 @@ def count_touch_paths(plan: TouchPathQuery, history: WorkspaceEvents) -> list[To
     ]
     by_path: defaultdict[PathKeys, list[CreditedConversion]] = defaultdict(list)
     for unit in units:
-        if keys := _path_before_unit(plan, unit, history):
+        if keys := _collapsed_path_in_window_or_none(plan, unit, history):
             by_path[keys].append(unit)
     unconverted = Counter(_paths_of_unconverted_persons(plan, units, history))
     return [
-        _summed_path(plan.scope, keys, by_path.get(keys, ()), unconverted[keys])
+        _path_with_summed_conversions(plan.scope, keys, by_path.get(keys, ()), unconverted[keys])
         for keys in {**by_path, **unconverted}
     ]
 
 
-def _summed_path(
+def _path_with_summed_conversions(
     scope: QueryScope, keys: PathKeys, units: Sequence[CreditedConversion], unconverted: int
 ) -> TouchPath:
     convertible = [unit for unit in units if unit.currency in {None, scope.currency}]
@@ -45,7 +45,7 @@ def _summed_path(
     )
 
 
-def _path_before_unit(
+def _collapsed_path_in_window_or_none(
     plan: TouchPathQuery, unit: CreditedConversion, history: WorkspaceEvents
 ) -> PathKeys | None:
     """Returns the path of a conversion, charge or refund; None without a touch in the window."""

@@ -233,7 +233,7 @@ def _to_id_conflict(
     )
 
 
-def person_events(person: str, scope: QueryScope, history: WorkspaceEvents) -> list[Event]:
+def person_events_in_scope(person: str, scope: QueryScope, history: WorkspaceEvents) -> list[Event]:
     """Returns all events of a person in the span, oldest first."""
     return [
         event

@@ -180,7 +180,7 @@ def _session_rows(history: WorkspaceEvents, scope: QueryScope) -> Iterator[Relat
                 **_session_engagement_columns(
                     events, (last.timestamp - first.timestamp).total_seconds(), history.repeated_order_seqs
                 ),
-                "engaged": _is_engaged(events, history),
+                "engaged": _has_10_seconds_2_views_or_new_conversion(events, history),
                 "exit_page": history.exit_page(first),
             },
             entry=history.entry_event(first),
@@ -205,7 +205,7 @@ def _session_engagement_columns(
     }
 
 
-def _is_engaged(events: list[Event], history: WorkspaceEvents) -> bool:
+def _has_10_seconds_2_views_or_new_conversion(events: list[Event], history: WorkspaceEvents) -> bool:
     views = sum(e.event_name in PAGE_VIEWS for e in events)
     seconds = (events[-1].timestamp - events[0].timestamp).total_seconds()
     if views >= 1 and (seconds >= 10 or views >= 2):  # noqa: PLR2004 - 6.5
@@ -240,7 +240,7 @@ def _unconverted_payment_rows(history: WorkspaceEvents, scope: QueryScope) -> It
                 "person": person,
                 "is_order": payment.kind == CHARGE and history.is_order(event),
                 "first_order": payment.kind == CHARGE and event.seq in history.first_charge_seqs,
-                "orders_so_far": history.order_counts.get(event.seq),
+                "orders_so_far": history.order_count_up_to_each_order.get(event.seq),
                 "microseconds_to_second_order": history.microseconds_to_second_order.get(event.seq),
                 "timestamp": event.timestamp,
                 "event_id": event.event_id,

@@ -43,7 +43,7 @@ def list_path_sessions(query: PathSessionsQuery, history: WorkspaceEvents) -> tu
     chosen = [
         path.chosen
         for path in _paths_of_sessions(query.paths, history)
-        if _meets_condition(path, query.condition)
+        if _path_has_step_with_node(path, query.condition)
     ]
     chosen.sort(key=event_time_key, reverse=True)
     page = chosen[query.offset : query.offset + query.limit]
@@ -53,7 +53,7 @@ def list_path_sessions(query: PathSessionsQuery, history: WorkspaceEvents) -> tu
     ], len(chosen)
 
 
-def _meets_condition(path: _Path, condition: PathStepCondition) -> bool:
+def _path_has_step_with_node(path: _Path, condition: PathStepCondition) -> bool:
     if condition.step == 0:
         return True
     has_step = len(path.steps) >= condition.step

@@ -283,7 +283,7 @@ class WorkspaceEvents:
         return set(first.values())
 
     @cached_property
-    def order_counts(self) -> Mapping[int, int]:
+    def order_count_up_to_each_order(self) -> Mapping[int, int]:
         """Number of orders of the person up to each order, by its sequence number; renewals count as first order only."""
         counts: dict[int, int] = {}
         for orders in self._orders_by_person.values():

@@ -17,7 +17,7 @@ from plugins.events_sql.execution.query_executor import Backend, QueryExecutor, 
 from plugins.events_sql.execution.shared_reads import Q, R, SharedReads
 from plugins.events_sql.reads import event_queries, export_batches, session_states, superseded_events
 from plugins.events_sql.reads.acquisition_values import list_acquisition_values
-from plugins.events_sql.reads.aggregate import evaluate_aggregates, may_share_tables
+from plugins.events_sql.reads.aggregate import counts_same_credits_or_payments, evaluate_aggregates
 from plugins.events_sql.reads.cohorts import evaluate_cohorts
 from plugins.events_sql.reads.experiment import evaluate_experiment
 from plugins.events_sql.reads.funnels.funnel import evaluate_funnel
@@ -112,23 +112,27 @@ class SqlEventStore(EventDeletion, SqlEventHistory):
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
         self._engine = QueryExecutor(backend)
-        self._aggregates = self._share_reads(
+        self._aggregates = self._build_shared_reads(
             evaluate_aggregates,
             lambda result: replace(result, rows=list(result.rows)),
-            may_share_tables=may_share_tables,
+            counts_same_credits_or_payments=counts_same_credits_or_payments,
         )
-        self._touch_paths = self._share_reads(count_touch_paths, list, may_share_tables=may_share_path_tables)
-        self._cohorts = self._share_reads(
+        self._touch_paths = self._build_shared_reads(
+            count_touch_paths, list, counts_same_credits_or_payments=may_share_path_tables
+        )
+        self._cohorts = self._build_shared_reads(
             _one_by_one(evaluate_cohorts),
             lambda result: CohortResult(dict(result.sizes), list(result.cells)),
         )
-        self._people = self._share_reads(_one_by_one(list_people), lambda page: (list(page[0]), page[1]))
+        self._people = self._build_shared_reads(
+            _one_by_one(list_people), lambda page: (list(page[0]), page[1])
+        )
 
-    def _share_reads(
+    def _build_shared_reads(
         self,
         evaluate: Callable[[Sequence[Q], StatementRunner], list[R]],
         copy_result: Callable[[R], R],
-        may_share_tables: Callable[[Q, Q], bool] | None = None,
+        counts_same_credits_or_payments: Callable[[Q, Q], bool] | None = None,
     ) -> SharedReads[Q, R]:
         return SharedReads(
             lambda queries: self._engine.run_read_within_time_budget(
@@ -137,7 +141,7 @@ class SqlEventStore(EventDeletion, SqlEventHistory):
             self._engine.ended_writes_unless_writing,
             is_only_writer=self.backend.is_only_writer,
             copy_result=copy_result,
-            may_share_tables=may_share_tables,
+            counts_same_credits_or_payments=counts_same_credits_or_payments,
         )
 
     async def check(self) -> None:

@@ -7,8 +7,8 @@ from typing import Any, Final
 from service_core.plugin import (
     ProtocolEvent,
     campaign_values_of_url,
-    correct_clock_skew,
     drop_none,
+    event_time_by_server_clock_or_as_sent,
     json_object,
     text_field,
 )
@@ -81,7 +81,7 @@ def _event_time(
     if isinstance(offset, int) and not isinstance(offset, bool) and 0 <= offset < _MAX_OFFSET_MILLISECONDS:
         return (received_at - timedelta(milliseconds=offset)).isoformat()
     happened = event.get("timestamp") or sent.get("$time")
-    return correct_clock_skew(happened, event.get("sent_at") or sent_at, received_at)
+    return event_time_by_server_clock_or_as_sent(happened, event.get("sent_at") or sent_at, received_at)
 
 
 def _map_properties(name: str, event: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:

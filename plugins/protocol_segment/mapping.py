@@ -7,8 +7,8 @@ from typing import Any, Final, cast
 from service_core.plugin import (
     ProtocolEvent,
     campaign_values_of_url,
-    correct_clock_skew,
     drop_none,
+    event_time_by_server_clock_or_as_sent,
     json_object,
     text_field,
 )
@@ -70,7 +70,7 @@ def map_call(call: Mapping[str, Any], batch_sent_at: object, received_at: dateti
     body = {
         "event": _event_name(call, call_type),
         "event_id": call.get("messageId"),
-        "timestamp": correct_clock_skew(happened, sent_at, received_at),
+        "timestamp": event_time_by_server_clock_or_as_sent(happened, sent_at, received_at),
         "user_id": call.get("userId"),
         "anonymous_id": call.get("anonymousId"),
         "previous_id": call.get("previousId"),

@@ -10,9 +10,9 @@ from service_core.plugin import (
     ProtocolRequest,
     UnreadableRequest,
     campaign_values_of_url,
-    correct_clock_skew,
     decode_base64_or_none,
     drop_none,
+    event_time_by_server_clock_or_as_sent,
     json_object,
     screen_size_properties,
     text_field,
@@ -138,7 +138,7 @@ def map_event(payload: Mapping[str, Any], request: ProtocolRequest) -> ProtocolE
         "contexts": contexts,
         **screen_size_properties(payload.get("res")),
     }
-    happened = payload.get("ttm") or correct_clock_skew(
+    happened = payload.get("ttm") or event_time_by_server_clock_or_as_sent(
         payload.get("dtm"), payload.get("stm"), request.received_at
     )
     body = {

@@ -13,8 +13,8 @@ from service_core.plugin import (
     ImportSourceInfo,
     MappedMessage,
     WebhookDelivery,
-    import_entry_of_message,
     json_object,
+    to_import_entry_without_subscription_facts,
 )
 
 NOT_PAID: Final = "not_paid"
@@ -66,7 +66,7 @@ def _map_order(order: Mapping[str, Any]) -> ImportEntry:
         ]
     except ValueError:
         return ImportEntry(None, "malformed", day=day)
-    return import_entry_of_message(Shopify(), messages)
+    return to_import_entry_without_subscription_facts(Shopify(), messages)
 
 
 def _map(topic: str, message: Mapping[str, Any]) -> MappedMessage:

@@ -15,8 +15,8 @@ from service_core.plugin import (
     ImportFile,
     ImportSourceInfo,
     MappedMessage,
-    import_entry_of_message,
     json_object,
+    to_import_entry_without_subscription_facts,
 )
 
 _Objects = Mapping[str, Any]
@@ -67,7 +67,7 @@ def _map_object(about: _Objects) -> ImportEntry:
         return ImportEntry(None, "malformed", day=day)
     if not mapped:
         return ImportEntry(None, NO_EVENT, day=day)
-    return import_entry_of_message(Stripe(), mapped)
+    return to_import_entry_without_subscription_facts(Stripe(), mapped)
 
 
 def _has_event(message: MappedMessage) -> bool:

@@ -27,7 +27,7 @@ from service_core.plugin import (
     RequestStatus,
     Role,
     Workspace,
-    limit_key_to_role,
+    restrict_key_to_role_or_revoke,
 )
 
 _OPEN: Final = INVITATIONS.c.accepted_at.is_(None)
@@ -111,7 +111,7 @@ async def _limit_keys_and_expire_requests_beyond_role(
     active = await connection.execute(sa.select(CREDENTIALS).where(own, CREDENTIALS.c.revoked_at.is_(None)))
     for row in active.mappings().all():
         key = record_of(Credential, row)
-        limited = limit_key_to_role(key, member.role, now)
+        limited = restrict_key_to_role_or_revoke(key, member.role, now)
         if limited != key:
             update = sa.update(CREDENTIALS).where(CREDENTIALS.c.id == key.id)
             await connection.execute(update.values(row_of(limited)))

@@ -215,7 +215,7 @@ async def _narrow_grants_of_same_client(connection: AsyncConnection, new_grant: 
     )
     rows = (await connection.execute(sa.select(OAUTH_GRANTS).where(own, _ACTIVE))).mappings().all()
     for row in rows:
-        narrowed = record_of(OAuthGrant, row).narrowed_by(new_grant)
+        narrowed = record_of(OAuthGrant, row).narrowed_to_later_consent(new_grant)
         changed = {
             "scopes": narrowed.scopes,
             "requires_plan": narrowed.requires_plan,

@@ -31,7 +31,7 @@ from service_core.kernel.operations import Scope
 MAX_KEY_NAME_LENGTH: Final = 200
 
 
-def limit_key_to_role(key: Credential, role: Role, now: datetime) -> Credential:
+def restrict_key_to_role_or_revoke(key: Credential, role: Role, now: datetime) -> Credential:
     """Returns a key with the scopes that the role of the person who granted it can still grant; revoked without any."""
     scopes = key.scopes & GRANTABLE_KEY_SCOPES[role]
     if scopes:

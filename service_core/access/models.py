@@ -92,7 +92,7 @@ class OAuthGrant:
     ended_at: datetime | None = None
     requires_plan: bool = False
 
-    def narrowed_by(self, later: "OAuthGrant") -> "OAuthGrant":
+    def narrowed_to_later_consent(self, later: "OAuthGrant") -> "OAuthGrant":
         """Returns this grant without what a later consent of the same person for the same client left out.
 
         Args:

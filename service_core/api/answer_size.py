@@ -15,7 +15,7 @@ _SAFETY_PERCENT: Final = 90
 """Rows differ in size: the next try asks for fewer than the average row allows."""
 
 
-def arguments_with_fewer_rows(
+def arguments_with_limit_that_fits_16_mb(
     handler_arguments: Mapping[str, Any], answer: Any, answer_bytes: int
 ) -> dict[str, Any]:
     """Returns handler arguments with a ``limit`` that should keep the answer within `MAX_ANSWER_BYTES`.

@@ -31,7 +31,7 @@ from service_core.analytics.ports import StoreUnavailable
 from service_core.api.answer_size import (
     MAX_ANSWER_BYTES,
     answer_too_large_error,
-    arguments_with_fewer_rows,
+    arguments_with_limit_that_fits_16_mb,
 )
 from service_core.api.bound_operation import BoundOperation
 from service_core.api.http_messages import ApiRequest, ApiResponse, ArrowEncoder, JsonCodec
@@ -71,7 +71,7 @@ from service_core.kernel.operations import (
     RoutePrefix,
 )
 from service_core.kernel.request_parsing import parse_body_strictly, parse_query_parameters_leniently
-from service_core.kernel.row_selection import RowSelection, find_row_list
+from service_core.kernel.row_selection import RowSelection, row_list_field_of_answer
 
 MAX_BODY_BYTES: Final = 1_000_000
 """Most bytes of a request body. A host keeps at most one byte more."""
@@ -220,7 +220,9 @@ class Dispatcher:
                 return response
             if previous_bytes is not None and answer_bytes >= previous_bytes:
                 raise answer_too_large_error()
-            handler_arguments = arguments_with_fewer_rows(handler_arguments, result.body, answer_bytes)
+            handler_arguments = arguments_with_limit_that_fits_16_mb(
+                handler_arguments, result.body, answer_bytes
+            )
             previous_bytes = answer_bytes
 
     def _select_row_fields(
@@ -230,7 +232,12 @@ class Dispatcher:
         if not isinstance(query, RowSelection) or query.selects_all:
             return result
         answer = self._codec.loads(self._codec.dumps(result.body, json_default))
-        return replace(result, body=query.select(answer, find_row_list(operation.path, operation.answer)))
+        return replace(
+            result,
+            body=query.select_fields_of_rows(
+                answer, row_list_field_of_answer(operation.path, operation.answer)
+            ),
+        )
 
     async def _render_result(
         self, operation: Operation, result: HandlerResponse[Any], media_type: str, state: _RequestState

@@ -24,7 +24,7 @@ from service_core.api.routes import V1_PREFIX
 from service_core.kernel.file_response import ARROW_MEDIA_TYPE, FILE_MEDIA_TYPES, FileResponse
 from service_core.kernel.operations import Operation, RateLimitClass, RoutePrefix, Scope
 from service_core.kernel.request_parsing import describe_parameter_aliases
-from service_core.kernel.row_selection import RowSelection, find_row_list
+from service_core.kernel.row_selection import RowSelection, row_list_field_of_answer
 
 API_VERSION: Final = "1.0.0"
 PROJECT_URL: Final = "https://github.com/touchpoint-analytics/touchpoint"
@@ -80,7 +80,7 @@ def build_openapi(
     urls = host_urls or HostUrls(public_url, public_url, public_url)
     for route in routes:
         servers = {} if route.host is Host.API else {"servers": urls.describe_servers(route.host)}
-        paths.setdefault(route.path, servers)[route.method.lower()] = route.describe()
+        paths.setdefault(route.path, servers)[route.method.lower()] = route.to_openapi()
     return {
         "openapi": "3.1.0",
         "info": {
@@ -138,7 +138,7 @@ class _OperationSchemas:
         }
         for op in operations:
             if op.query is not None and issubclass(op.query, RowSelection):
-                self._make_row_fields_optional(op, find_row_list(op.path, op.answer))
+                self._make_row_fields_optional(op, row_list_field_of_answer(op.path, op.answer))
         for key in self._parameters:
             self.components.pop(self._schemas[key].get("$ref", "").removeprefix(_COMPONENT_PREFIX), None)
 
@@ -147,12 +147,14 @@ class _OperationSchemas:
         answer = self._schemas["answer", op.id]
         for choice in answer.get("anyOf", [answer]):
             rows = self._resolve_reference(choice)["properties"][row_list]
-            rows["items"] = self._without_required_fields(rows["items"])
+            rows["items"] = self._row_schema_without_required_fields(rows["items"])
 
-    def _without_required_fields(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def _row_schema_without_required_fields(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Returns the schema of a row; its component becomes another one if reads of one record answer with it, too."""
         if "anyOf" in schema:
-            return schema | {"anyOf": [self._without_required_fields(part) for part in schema["anyOf"]]}
+            return schema | {
+                "anyOf": [self._row_schema_without_required_fields(part) for part in schema["anyOf"]]
+            }
         name = schema.get("$ref", "").removeprefix(_COMPONENT_PREFIX)
         row = {key: value for key, value in self._resolve_reference(schema).items() if key != "required"}
         if not name:
@@ -306,10 +308,10 @@ def _describe_responses(
         for status in op.statuses
     }
     errors = {str(status): {"$ref": f"#/components/responses/{status}"} for status in list_error_statuses(op)}
-    return dict(sorted((errors | _describe_waiting_write(op, schemas) | success).items()))
+    return dict(sorted((errors | _describe_202_of_write_awaiting_approval(op, schemas) | success).items()))
 
 
-def _describe_waiting_write(op: Operation, schemas: _OperationSchemas) -> dict[str, Any]:
+def _describe_202_of_write_awaiting_approval(op: Operation, schemas: _OperationSchemas) -> dict[str, Any]:
     """Returns the response of a write that a person has to approve; nothing for an operation that applies no change."""
     is_write = op.rate_limit is RateLimitClass.MUTATION and "applied" in getattr(
         op.answer, "model_fields", ()

@@ -67,7 +67,7 @@ def encode_table(table: AnswerTable, media_type: str, codec: JsonCodec, encode_a
     """
     if media_type == NDJSON_MEDIA_TYPE:
         return _ndjson_bytes(codec, table)
-    _require_rows_only(table)
+    _refuse_fields_outside_rows(table)
     return _csv_bytes(table) if media_type == CSV_MEDIA_TYPE else encode_arrow(table)
 
 
@@ -82,7 +82,7 @@ def build_table_response(
     )
 
 
-def _require_rows_only(table: AnswerTable) -> None:
+def _refuse_fields_outside_rows(table: AnswerTable) -> None:
     """Refuses an answer of which a part is not in its rows.
 
     Raises:

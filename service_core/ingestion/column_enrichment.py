@@ -33,8 +33,8 @@ from service_core.ingestion.event_source import (
     DEVICE_SIGN_COLUMNS,
     DEVICE_SOURCES,
     TOUCH_EVENTS,
-    passes_on_event_of_device,
     reported_or_connection_ip,
+    signs_show_device_behind_server_event,
 )
 from service_core.ingestion.imported_rows import IMPORTED_COLUMNS_HEADER
 from service_core.ingestion.models import EnrichedEvent, Event, IngestEndpoint, QueuedEvent, ReceivedEvent
@@ -320,7 +320,7 @@ class BatchEnricher:
             and (
                 client.has_device_sign
                 or origin.has_device_sign
-                or passes_on_event_of_device(
+                or signs_show_device_behind_server_event(
                     parsed.name,
                     parsed.session_origin,
                     names_device=ids.anonymous_id is not None

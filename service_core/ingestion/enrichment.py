@@ -38,9 +38,9 @@ from service_core.ingestion.event_source import (
     TOUCH_EVENTS,
     WEB,
     SdkUserAgents,
-    is_from_device,
     reported_or_connection_ip,
     reported_user_agent,
+    was_sent_by_or_for_device,
     webhook_provider,
 )
 from service_core.ingestion.imported_ids import row_id_of_import
@@ -164,7 +164,7 @@ class Enricher:
         if imported := arrival.headers.get(IMPORTED_COLUMNS_HEADER):
             event = replace(event, **decode_imported_columns(imported))
             event = replace(event, bot_reason=deciding_bot_reason(event.bot_reasons))
-        return event if is_from_device(event) else replace(event, from_device=False)
+        return event if was_sent_by_or_for_device(event) else replace(event, from_device=False)
 
     def event_source(self, parsed: ParsedEvent, arrival: ReceivedEvent) -> str:
         """Returns which kind of client sent an event, or the provider whose webhook it is."""

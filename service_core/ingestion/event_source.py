@@ -88,7 +88,7 @@ def webhook_provider(arrival: ReceivedEvent) -> str | None:
     return arrival.headers.get(PROVIDER_HEADER) if arrival.channel is IngestEndpoint.WEBHOOK else None
 
 
-def is_from_device(event: Event) -> bool:
+def was_sent_by_or_for_device(event: Event) -> bool:
     """Returns whether a device of the visitor sent an event, itself or through a server.
 
     A revenue provider has no device. A server passes a device's event on when it names the device, its session, page,
@@ -96,7 +96,7 @@ def is_from_device(event: Event) -> bool:
     """
     if event.source != API:
         return event.source in DEVICE_SOURCES
-    return passes_on_event_of_device(
+    return signs_show_device_behind_server_event(
         event.event_name,
         event.session_origin,
         names_device=event.anonymous_id is not None
@@ -104,7 +104,9 @@ def is_from_device(event: Event) -> bool:
     ) or any(getattr(event, column) is not None for column in DEVICE_SIGN_COLUMNS)
 
 
-def passes_on_event_of_device(event_name: str, session_origin: str, *, names_device: bool) -> bool:
+def signs_show_device_behind_server_event(
+    event_name: str, session_origin: str, *, names_device: bool
+) -> bool:
     """Returns whether name, session or ids of an event that a server sent show that a device's event is passed on.
 
     Args:

@@ -10,7 +10,7 @@ _IMPORTED_ID: Final = re.compile(r"imported(?:~\d+)?:[^:]*:(.*)", re.DOTALL)
 _PREFIX: Final = re.compile(r"imported(?:~\d+)?:")
 
 
-def claimed_import_id(source: str, row_id: str, generation: int) -> str:
+def queue_id_of_imported_row(source: str, row_id: str, generation: int) -> str:
     """Returns the id under which the queue claims an imported row.
 
     Args:

@@ -47,7 +47,10 @@ from service_core.ingestion.ports import (
 )
 from service_core.ingestion.reported_touches import link_tags_of_touches_without_utm
 from service_core.ingestion.sanitize_json import is_storable_json
-from service_core.ingestion.stored_repeats import STORED_BEFORE, places_without_stored_repeats
+from service_core.ingestion.stored_repeats import (
+    STORED_BEFORE,
+    positions_of_events_not_stored_or_none_if_all_new,
+)
 from service_core.ingestion.traffic_source_columns import (
     VisitorCampaign,
     campaign_of_event,
@@ -211,7 +214,7 @@ class IngestPipeline:
         taken = await self._queue.take(self._next_limit)
         if not taken:
             return 0
-        self._next_limit = limit_of_next_batch(taken, self._batch_size)
+        self._next_limit = event_count_of_next_batch_by_mean_size(taken, self._batch_size)
         self._drop_cached_sessions_if_data_was_erased()
         try:
             batch = await self._drop_stored_repeats(await self._enrich_or_quarantine_batch(taken))
@@ -231,7 +234,9 @@ class IngestPipeline:
 
     async def _drop_stored_repeats(self, batch: _EnrichedBatch) -> _EnrichedBatch:
         """Returns a batch without the events that are stored already."""
-        new = await places_without_stored_repeats(batch.events, self._store, self._clock())
+        new = await positions_of_events_not_stored_or_none_if_all_new(
+            batch.events, self._store, self._clock()
+        )
         if new is None:
             return batch
         events = batch.events.select(new)
@@ -309,7 +314,7 @@ class IngestPipeline:
             return step
         hour = start_of_hour(step.parsed.timestamp)
         try:
-            transformed = self._transforms.transform(
+            transformed = self._transforms.apply_until_dropped(
                 step.parsed,
                 step.queued.arrival,
                 self._enricher.event_source(step.parsed, step.queued.arrival),
@@ -403,7 +408,7 @@ class IngestPipeline:
         return seen > HIGH_RATE_THRESHOLD
 
 
-def limit_of_next_batch(latest: Sequence[QueuedEvent], most: int) -> int:
+def event_count_of_next_batch_by_mean_size(latest: Sequence[QueuedEvent], most: int) -> int:
     """Returns how many events to take next: as many as fit `MAX_BATCH_BYTES` if they are as large as the latest.
 
     Args:

@@ -59,7 +59,7 @@ class EventReenricher:
         self._sessions: LruCache[SessionKey, SessionState] = LruCache(_SESSION_CACHE_SIZE)
         self._campaigns: LruCache[tuple[UUID, str], VisitorCampaign] = LruCache(_SESSION_CACHE_SIZE)
 
-    def changed_events(self, events: Iterable[Event]) -> list[Event]:
+    def reenriched_events_that_differ(self, events: Iterable[Event]) -> list[Event]:
         """Returns the events whose columns differ now; later events inherit from sessions of earlier calls.
 
         Args:
@@ -77,14 +77,18 @@ class EventReenricher:
         session = self._sessions.get(key)
         campaign = latest_campaign(campaign_of_state(session), self._campaigns.get(key[:2]))
         known = session_state_before_event(session, campaign, event.timestamp)
-        again = event if is_consent_denied(event.event_data) else self._enrich_again(event, known)
+        again = (
+            event
+            if is_consent_denied(event.event_data)
+            else self._reenrich_without_changing_ids(event, known)
+        )
         if not again.is_bot and event.from_device:
             self._sessions.put(key, session_state_after_event(again, session))
             if latest := latest_campaign(campaign, campaign_of_event(again)):
                 self._campaigns.put(key[:2], latest)
         return again
 
-    def _enrich_again(self, event: Event, session: SessionState | None) -> Event:
+    def _reenrich_without_changing_ids(self, event: Event, session: SessionState | None) -> Event:
         page = parse_page_context(event.event_data, self._workspace, self._classifier)
         campaign = _campaign_of_stored_event(event)
         columns: dict[str, Any] = dict.fromkeys(CLASSIFICATION_COLUMNS) | traffic_source_columns(

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from service_core.ingestion.event_columns import EventColumns
 from service_core.ingestion.event_source import WEB
-from service_core.ingestion.imported_ids import FILE_OF_EVENTS, claimed_import_id, row_id_of_import
+from service_core.ingestion.imported_ids import FILE_OF_EVENTS, queue_id_of_imported_row, row_id_of_import
 from service_core.ingestion.models import IMPORT_PROPERTY
 from service_core.ingestion.ports import EventStore, StoredEventKey
 
@@ -45,7 +45,7 @@ _Stored = defaultdict[tuple[UUID, str], list[StoredEventKey]]
 """Stored events by workspace and event id."""
 
 
-async def places_without_stored_repeats(
+async def positions_of_events_not_stored_or_none_if_all_new(
     events: EventColumns, store: EventStore, now: datetime
 ) -> Sequence[int] | None:
     """Returns the positions of the events that are not stored already; None if that holds for all of them.
@@ -65,19 +65,19 @@ async def places_without_stored_repeats(
     if not searched:
         return None
     rows = [_Row(*values) for values in zip(*map(events.column, _Row._fields), strict=True)]
-    stored = await _find_stored([rows[place] for place in searched], store)
+    stored = await _stored_events_by_possible_id([rows[place] for place in searched], store)
     for place in set(range(len(rows))).difference(searched):  # they are stored with this batch
         stored[rows[place].workspace_id, rows[place].event_id].append(rows[place].key)
     repeats = set()
     for place in searched:
-        if _is_repeat(rows[place], stored):
+        if _is_stored_under_other_number(rows[place], stored):
             repeats.add(place)
         else:
             stored[rows[place].workspace_id, rows[place].event_id].append(rows[place].key)
     return [place for place in range(len(rows)) if place not in repeats] if repeats else None
 
 
-async def _find_stored(rows: Sequence[_Row], store: EventStore) -> _Stored:
+async def _stored_events_by_possible_id(rows: Sequence[_Row], store: EventStore) -> _Stored:
     """Returns the stored events that have the id of an event, or one under which its imported row may be stored."""
     wanted: defaultdict[UUID, set[str]] = defaultdict(set)
     for row in rows:
@@ -89,7 +89,7 @@ async def _find_stored(rows: Sequence[_Row], store: EventStore) -> _Stored:
     return stored
 
 
-def _is_repeat(row: _Row, stored: _Stored) -> bool:
+def _is_stored_under_other_number(row: _Row, stored: _Stored) -> bool:
     """Returns whether an event is stored under another number: by its id, or an imported row as the same event of another sender."""
     of_same_id = stored.get((row.workspace_id, row.event_id), [])
     of_other_senders = [
@@ -107,4 +107,4 @@ def _is_repeat(row: _Row, stored: _Stored) -> bool:
 def _other_ids_of_row(event_id: str) -> tuple[str, str]:
     """Returns the ids that an imported row has as a live event, and as a row that `touchpoint import events` read."""
     row_id = row_id_of_import(event_id)
-    return row_id, claimed_import_id(FILE_OF_EVENTS, row_id, 0)
+    return row_id, queue_id_of_imported_row(FILE_OF_EVENTS, row_id, 0)

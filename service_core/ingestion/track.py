@@ -232,7 +232,7 @@ class SenderRateLimit:
         self._second = 0
         self._spent: dict[UUID, int] = {}
 
-    def count_if_room_in_second(self, sender: UUID, at: datetime, event_count: int = 1) -> bool:
+    def count_events_unless_second_is_full(self, sender: UUID, at: datetime, event_count: int = 1) -> bool:
         """Counts events; returns False, and counts nothing, if the window has no room for them."""
         second = int(at.timestamp())
         if second != self._second:

@@ -7,7 +7,11 @@ from typing import Final, NamedTuple
 
 from service_core.access.analytics_settings import CustomChannel
 from service_core.ingestion.campaign import Campaign
-from service_core.ingestion.channel_rules.channels import ChannelCondition, VisitFact, with_custom_channels
+from service_core.ingestion.channel_rules.channels import (
+    ChannelCondition,
+    VisitFact,
+    custom_channel_rules_before_builtin,
+)
 from service_core.ingestion.channel_rules.source_hosts import APP_SOURCES
 from service_core.ingestion.channel_rules.sources import (
     CLICK_ID_SOURCES,
@@ -204,7 +208,7 @@ def _compile_channel_rules(custom_channels: tuple[CustomChannel, ...]) -> Callab
     """Returns a function that gives the id of the first matching channel; results are cached."""
     tests = [
         (rule.id, [_compile_condition(when) for when in rule.any_of])
-        for rule in with_custom_channels(custom_channels)
+        for rule in custom_channel_rules_before_builtin(custom_channels)
     ]
 
     @lru_cache(_CACHE_SIZE)

@@ -31,7 +31,7 @@ class RowSelection(QueryModel):
         """Whether rows stay as they are."""
         return not self.fields and not self.omit_nulls
 
-    def select(self, answer: Mapping[str, Any], row_list: str) -> dict[str, Any]:
+    def select_fields_of_rows(self, answer: Mapping[str, Any], row_list: str) -> dict[str, Any]:
         """Returns an answer whose rows have the requested fields, in their order, without null ones if so requested.
 
         Args:
@@ -62,7 +62,7 @@ class RowSelection(QueryModel):
 
 
 @cache
-def find_row_list(path: str, answer: Any) -> str:
+def row_list_field_of_answer(path: str, answer: Any) -> str:
     """Returns the field of an answer that holds its rows: that of the path's last word, or the first list of objects.
 
     Args:

@@ -22,7 +22,7 @@ from service_core.ingestion.import_sources.files import ImportFile
 from service_core.ingestion.import_sources.models import ImportEntry
 from service_core.ingestion.import_sources.ports import ImportSource
 from service_core.ingestion.import_sources.read_source import read_source_with_row_ids
-from service_core.ingestion.import_sources.reconciliation import add_to_sheet
+from service_core.ingestion.import_sources.reconciliation import add_row_outcomes_by_day
 from service_core.ingestion.models import RejectionReason
 from service_core.ingestion.validation import validate_name_and_identity
 from service_core.kernel.errors import StartupError
@@ -86,7 +86,7 @@ class ImportSourceConformance:
     ) -> None:
         """Every row of the file is an event or a named difference, on the day the harness says."""
         entries = _read(harness, harness.content, tmp_path)
-        assert add_to_sheet({}, entries, map(_outcome, entries)) == harness.days
+        assert add_row_outcomes_by_day({}, entries, map(_outcome, entries)) == harness.days
 
     def test_packed_file_and_byte_order_mark_change_nothing(
         self, harness: ImportSourceHarness, tmp_path: Path

@@ -141,7 +141,7 @@ def _long_inputs(harness: TransformHarness) -> Iterator[dict[str, Any]]:
 
 def _transform(transforms: EventTransforms, columns: Mapping[str, Any]) -> tuple[object, ...]:
     parsed, arrival = _event(columns)
-    transformed = transforms.transform(parsed, arrival, WEB)
+    transformed = transforms.apply_until_dropped(parsed, arrival, WEB)
     return transformed.parsed.properties, transformed.dropped, transformed.ignored
 
 

@@ -115,7 +115,7 @@ def test_transform_that_blocks_the_event_loop_is_named_in_the_log(tmp_path, monk
         queued.arrival, {"event": "pageview", "user_id": "u1"}, make_workspace(), is_storable=True
     )
     with caplog.at_level(logging.WARNING):
-        transforms.transform(parsed, queued.arrival, WEB)
+        transforms.apply_until_dropped(parsed, queued.arrival, WEB)
         transforms.report_batch()
     assert uses == ["slow_one"]
     (record,) = caplog.records

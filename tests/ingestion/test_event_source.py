@@ -2,7 +2,11 @@
 
 import pytest
 
-from service_core.ingestion.event_source import SdkUserAgents, is_from_device, reported_or_connection_ip
+from service_core.ingestion.event_source import (
+    SdkUserAgents,
+    reported_or_connection_ip,
+    was_sent_by_or_for_device,
+)
 from service_core.ingestion.models import IngestEndpoint
 from service_core.testing.event_builder import EventBuilder
 
@@ -94,4 +98,4 @@ SERVER = {"source": "api", "session_origin": "generated"}
 )
 def test_event_of_a_server_is_from_a_device_if_it_names_one(name, columns, from_device):
     event = EventBuilder().add_event(name, at="2026-07-01", visitor="U1", **SERVER | columns)
-    assert is_from_device(event) is from_device
+    assert was_sent_by_or_for_device(event) is from_device

@@ -14,8 +14,8 @@ from service_core.ingestion.protocols.models import (
     ProtocolInfo,
     ProtocolResponse,
     ProtocolRoute,
-    correct_clock_skew,
     decode_base64_or_none,
+    event_time_by_server_clock_or_as_sent,
 )
 from service_core.ingestion.protocols.routes import ProtocolRoutes
 from service_core.kernel.errors import StartupError
@@ -133,7 +133,7 @@ def test_derived_id_differs_by_workspace_day_address_and_agent():
     ],
 )
 def test_time_of_a_client_whose_clock_is_wrong_is_corrected(happened, sent_at, corrected):
-    assert correct_clock_skew(happened, sent_at, NOON) == corrected
+    assert event_time_by_server_clock_or_as_sent(happened, sent_at, NOON) == corrected
 
 
 def test_base64_in_both_alphabets_with_and_without_padding_is_decoded():

@@ -15,7 +15,7 @@ from service_core.ingestion.pipeline import (
     HIGH_RATE_THRESHOLD,
     MAX_BATCH_BYTES,
     IngestPipeline,
-    limit_of_next_batch,
+    event_count_of_next_batch_by_mean_size,
 )
 from service_core.ingestion.ports import SessionState
 from service_core.ingestion.traffic_classification import TrafficClassifier
@@ -77,7 +77,10 @@ async def test_backlog_is_stored_in_few_large_batches_after_a_first_one():
     ],
 )
 def test_batch_of_large_bodies_is_smaller(sizes, limit):
-    assert limit_of_next_batch([make_queued_event(b"x" * size) for size in sizes], BATCH_SIZE) == limit
+    assert (
+        event_count_of_next_batch_by_mean_size([make_queued_event(b"x" * size) for size in sizes], BATCH_SIZE)
+        == limit
+    )
 
 
 @pytest.mark.parametrize(

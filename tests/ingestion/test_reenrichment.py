@@ -30,7 +30,7 @@ SHOP = make_workspace()
 
 
 def reenrich(events, workspace=SHOP):
-    return EventReenricher(workspace, CLASSIFIER, StubGeo()).changed_events(events)
+    return EventReenricher(workspace, CLASSIFIER, StubGeo()).reenriched_events_that_differ(events)
 
 
 def shop_with_channel(*channels):

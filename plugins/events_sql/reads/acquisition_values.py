@@ -8,11 +8,11 @@ from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.reads.active_sessions import create_session_interval_tables
 from plugins.events_sql.reads.cohorts import (
     acquiring_events_with_condition,
-    acquisition_source,
     first_acquisitions,
     first_touch_conditions,
     join_filtered_acquisition,
     join_first_touch,
+    source_of_persons_acquired_in_span,
     touch_column,
 )
 from plugins.events_sql.relations.relation_rows import span_conditions
@@ -33,7 +33,7 @@ def list_acquisition_values(query: AcquisitionValuesQuery, runner: StatementRunn
 def _event_values(query: AcquisitionValuesQuery) -> sa.Select[Any]:
     plan, first = query.cohorts, first_acquisitions(query.cohorts)
     acquiring, acquired = acquiring_events_with_condition(plan, first, query.column)
-    source, conditions = acquisition_source(plan, first, first.join(acquiring, acquired))
+    source, conditions = source_of_persons_acquired_in_span(plan, first, first.join(acquiring, acquired))
     statement = sa.select(first.c.person_no, acquiring.c.value)
     return statement.select_from(source).where(*conditions)
 

@@ -46,7 +46,7 @@ _GROUP_COUNT: Final = sa.func.count().over().label("groups")
 
 
 def evaluate_aggregates(plans: Sequence[AggregateQuery], runner: StatementRunner) -> list[AggregateResult]:
-    """Returns the grids of plans that `may_share_tables`; they share the tables of credits and payments."""
+    """Returns the grids of plans that `counts_same_credits_or_payments`; they share the tables of credits and payments."""
     required = [scan for plan in plans for scan in _required_credits_tables(plan)]
     runner.begin_snapshot()
     for _, tables in groupby(sorted(required, key=_trailing_days), key=_trailing_days):
@@ -55,7 +55,7 @@ def evaluate_aggregates(plans: Sequence[AggregateQuery], runner: StatementRunner
     return [_evaluate_aggregate(plan, runner, shared_payments) for plan in plans]
 
 
-def may_share_tables(first: AggregateQuery, second: AggregateQuery) -> bool:
+def counts_same_credits_or_payments(first: AggregateQuery, second: AggregateQuery) -> bool:
     """Returns whether two plans count the credits of the same rule and scope, or no credits and the same payments."""
     if _reads_credits(first) or _reads_credits(second):
         return _read_same_credits(first, second)
@@ -265,13 +265,13 @@ def _order_expression(
     return (value.desc() if column_sort.descending else value.asc()).nulls_last()
 
 
-def _is_fractional(measure: Measure) -> bool:
+def _is_float_in_sql(measure: Measure) -> bool:
     """Returns whether the values of a measure are fractions in SQL: durations, ratios and differences of them."""
     match measure:
         case Aggregation():
             return is_duration(measure)
         case Difference(minuend, subtrahend):
-            return _is_fractional(minuend) or _is_fractional(subtrahend)
+            return _is_float_in_sql(minuend) or _is_float_in_sql(subtrahend)
         case _:
             return True
 
@@ -286,7 +286,7 @@ def _measure_expression(
             return aggregation
         case Difference(minuend, subtrahend):
             sides = [_measure_expression(side, aggregations, rows) for side in (minuend, subtrahend)]
-            if _is_fractional(minuend) != _is_fractional(subtrahend):
+            if _is_float_in_sql(minuend) != _is_float_in_sql(subtrahend):
                 # ClickHouse subtracts no fraction from a wide integer.
                 sides = [sa.cast(side, sa.Double) for side in sides]
             return sides[0] - sides[1]

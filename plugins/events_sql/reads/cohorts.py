@@ -19,7 +19,7 @@ from plugins.events_sql.relations.charges_and_refunds import (
     any_provider_report,
     reads_payments_of_span_only,
 )
-from plugins.events_sql.relations.order_repeats import can_report_orders, repeated_order_seqs
+from plugins.events_sql.relations.order_repeats import named_events_without_order_repeats
 from plugins.events_sql.relations.relation_rows import (
     PERSON,
     EventRows,
@@ -28,7 +28,6 @@ from plugins.events_sql.relations.relation_rows import (
 )
 from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.sql.conditions import Expression, comparable_column, predicate_condition
-from plugins.events_sql.sql.event_kinds import name_in
 from plugins.events_sql.sql.time_buckets import bucket_index
 from plugins.events_sql.sql.time_spans import all_time_span
 from plugins.events_sql.sql.value_counts import is_absent_or_text, text_or_null
@@ -61,7 +60,9 @@ def evaluate_cohorts(plan: CohortReaderQuery, runner: StatementRunner) -> Cohort
 def _members_acquired_in_span_query(plan: CohortReaderQuery) -> sa.Select[Any]:
     first = first_acquisitions(plan)
     cohort = bucket_index(first.c.first_at, plan.acquisition.runs_of_equal_length())
-    source, conditions = acquisition_source(plan, first, join_filtered_acquisition(plan, first))
+    source, conditions = source_of_persons_acquired_in_span(
+        plan, first, join_filtered_acquisition(plan, first)
+    )
     statement = sa.select(first.c.person_no, cohort.label("cohort"))
     return statement.select_from(source).where(*conditions)
 
@@ -92,7 +93,7 @@ def first_touch_conditions(plan: CohortReaderQuery, touch: sa.Subquery) -> list[
     ]
 
 
-def acquisition_source(
+def source_of_persons_acquired_in_span(
     plan: CohortReaderQuery, first: sa.Subquery, source: Any
 ) -> tuple[Any, list[Expression]]:
     """Returns a FROM clause and the conditions of the persons acquired in the span that meet the filters of first touches."""
@@ -176,17 +177,9 @@ def _active_buckets_by_event(plan: CohortReaderQuery) -> sa.Select[Any]:
     number, conditions = rows.person_no, rows.scope_conditions()
     bucket = bucket_index(rows.at, plan.activity.runs_of_equal_length())
     pairs = sa.select(number.label("person_no"), bucket.label("bucket")).distinct()
-    return pairs.select_from(rows.source).where(*conditions, *_name_conditions(plan, span))
-
-
-def _name_conditions(plan: CohortReaderQuery, span: TimeRange) -> list[Expression]:
-    """Returns the conditions that an event has one of the given names and repeats no order."""
-    if plan.event_names is None:
-        return []
-    named = name_in(EVENTS.c.event_name, plan.event_names)
-    if not can_report_orders(plan.event_names, plan.scope.conversions):
-        return [named]
-    return [named, EVENTS.c.seq.not_in(repeated_order_seqs(plan.scope, span))]
+    return pairs.select_from(rows.source).where(
+        *conditions, *named_events_without_order_repeats(plan.event_names, plan.scope, span)
+    )
 
 
 def _may_be_paid_by_providers(plan: CohortReaderQuery, runner: StatementRunner) -> bool:

@@ -103,7 +103,7 @@ def list_events_newest_first(plan: EventPageQuery, runner: StatementRunner) -> E
     rows = (
         sa.select(*EVENT_COLUMNS)
         .select_from(source)
-        .where(*older, *_is_between_events(page_positions[-1], page_positions[0]))
+        .where(*older, *_between_events_inclusive(page_positions[-1], page_positions[0]))
         .order_by(*NEWEST_FIRST)
     )
     return EventPageResult(
@@ -123,7 +123,7 @@ def _is_before(moment: tuple[datetime, int]) -> Expression:
     return sa.or_(EVENTS.c.timestamp < at, sa.and_(EVENTS.c.timestamp == at, EVENTS.c.seq < seq))
 
 
-def _is_between_events(oldest: tuple[Any, ...], newest: tuple[Any, ...]) -> list[Expression]:
+def _between_events_inclusive(oldest: tuple[Any, ...], newest: tuple[Any, ...]) -> list[Expression]:
     """Returns the conditions that an event lies between two others, both included."""
     at, seq = EVENTS.c.timestamp, EVENTS.c.seq
     low, high = (sa.literal(oldest[0]), sa.literal(newest[0]))

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.relations.charges_and_refunds import PaymentRows
-from plugins.events_sql.relations.order_repeats import can_report_orders, repeated_order_seqs
+from plugins.events_sql.relations.order_repeats import named_events_without_order_repeats
 from plugins.events_sql.relations.relation_rows import PERSON, EventRows, conversions_once_per_order
 from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.sql import functions as fn
@@ -45,7 +45,9 @@ def evaluate_experiment(
     runner.create_temp_table(_EXPOSED.name, exposures.first_and_last_variant_per_person())
     persons = sorted(tuple(row) for row in runner.fetch_rows(_persons_by_variant(query)))
     (mixed,) = runner.fetch_rows(sa.select(sa.func.count()).select_from(_EXPOSED).where(_is_mixed()))
-    converted = {variant: counts for variant, *counts in runner.fetch_rows(_conversions(query))}
+    converted = {
+        variant: counts for variant, *counts in runner.fetch_rows(_converted_persons_by_variant(query))
+    }
     paid: defaultdict[str, dict[int, int]] = defaultdict(dict)
     foreign: set[str] = set()
     for variant, amount, lacks_rate, payers in runner.fetch_rows(_payers_by_amount(query)):
@@ -115,7 +117,7 @@ def _persons_by_variant(query: ExperimentReaderQuery) -> sa.Select[Any]:
     return sa.select(_EXPOSED.c.variant, *counts).where(sa.not_(_is_mixed())).group_by(_EXPOSED.c.variant)
 
 
-def _conversions(query: ExperimentReaderQuery) -> sa.Select[Any]:
+def _converted_persons_by_variant(query: ExperimentReaderQuery) -> sa.Select[Any]:
     """Selects the number of persons who converted by variant, and that of their conversions."""
     span = _outcome_span(query)
     table = EVENTS if query.goal_names is not None else conversions_once_per_order(query.scope, span)
@@ -124,21 +126,12 @@ def _conversions(query: ExperimentReaderQuery) -> sa.Select[Any]:
     per_person = (
         sa.select(_EXPOSED.c.variant, sa.func.count().label("conversions"))
         .select_from(rows.source.join(_EXPOSED, _is_in_window(query, number, rows.at)))
-        .where(*rows.where, *_goal_conditions(query, span))
+        .where(*rows.where, *named_events_without_order_repeats(query.goal_names, query.scope, span))
         .group_by(_EXPOSED.c.person_no, _EXPOSED.c.variant)
         .subquery("converted")
     )
     c = per_person.c
     return sa.select(c.variant, sa.func.count(), sa.func.sum(c.conversions)).group_by(c.variant)
-
-
-def _goal_conditions(query: ExperimentReaderQuery, span: TimeRange) -> list[Expression]:
-    if query.goal_names is None:
-        return []
-    named = name_in(EVENTS.c.event_name, query.goal_names)
-    if not can_report_orders(query.goal_names, query.scope.conversions):
-        return [named]
-    return [named, EVENTS.c.seq.not_in(repeated_order_seqs(query.scope, span))]
 
 
 def _payers_by_amount(query: ExperimentReaderQuery) -> sa.Select[Any]:

@@ -56,7 +56,7 @@ def list_journeys(query: JourneysQuery, runner: StatementRunner) -> JourneysResu
     rules = {_CREDITS: query.credit, _CREDITS_OF_ALL_TOUCHES: query.all_touches_credit}
     create_credits_of_units_tables(rules, query.scope, runner)
     runner.create_temp_table(CREDITED_UNITS.name, deferred_statement(_credited_units_query, query.scope))
-    total, *summed = runner.fetch_rows(_sum_of_all_units())[0]
+    total, *summed = runner.fetch_rows(_totals_of_all_units_query())[0]
     page = runner.fetch_rows(_page_latest_first(query.limit, query.offset))
     units = [row[0] for row in page]
     if not units:
@@ -111,7 +111,7 @@ def _if_converted(foreign: Expression, amount: Expression) -> Expression:
     return sa.case((foreign, sa.literal_column("0", _INT)), else_=amount)
 
 
-def _sum_of_all_units() -> sa.Select[Any]:
+def _totals_of_all_units_query() -> sa.Select[Any]:
     c = CREDITED_UNITS.c
     sums: list[Expression] = [sa.cast(sa.func.sum(c[name]), _INT) for name in _SUM_COLUMNS]
     flags: list[Expression] = [sa.func.bool_or(c[name]) for name in _FLAG_COLUMNS]
@@ -152,7 +152,7 @@ def _read_touches(
     """Returns all touches in the window of units, oldest first, with the credit that the rule gives them."""
     credited: _TouchParts = {
         (unit, touch_seq): tuple(parts)
-        for unit, touch_seq, *parts in runner.fetch_rows(_touch_parts_query(query, units))
+        for unit, touch_seq, *parts in runner.fetch_rows(_touch_credits_by_rule_query(query, units))
     }
     touches: defaultdict[int, list[JourneyTouch]] = defaultdict(list)
     for unit, touch_seq, *values in runner.fetch_rows(_all_touches_query(query, units)):
@@ -161,7 +161,7 @@ def _read_touches(
     return touches
 
 
-def _touch_parts_query(query: JourneysQuery, units: Sequence[int]) -> sa.Select[Any]:
+def _touch_credits_by_rule_query(query: JourneysQuery, units: Sequence[int]) -> sa.Select[Any]:
     """Selects the credit of each touch of units by the rule."""
     rows, where = _credit_rows_of_units(query.scope, _CREDITS, units)
     c, foreign = rows.table.c, rows.column_or_joined_fact("missing_fx_rate")

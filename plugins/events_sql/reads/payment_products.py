@@ -43,8 +43,8 @@ class ProductPartRows(PaymentRows):
         self, scope: QueryScope, span: TimeRange, *, with_parts: bool = True, **options: Any
     ) -> None:
         super().__init__(scope, span, **{**options, "with_origins": True})
-        lines = _payment_lines(self.table, scope, span)
-        self.table = _weighted_parts(lines) if with_parts else _lines_with_product(lines)
+        lines = _item_lines_of_payments(self.table, scope, span)
+        self.table = _split_amounts_over_item_lines(lines) if with_parts else _lines_with_product(lines)
         self.at = self.table.c.booked
         RelationRows.__init__(self, scope)
         self.where += span_conditions(self.at, span)
@@ -56,7 +56,7 @@ class ProductPartRows(PaymentRows):
         return super().column_or_joined_fact(name)
 
 
-def _payment_lines(payments: Any, scope: QueryScope, span: TimeRange) -> sa.Subquery:
+def _item_lines_of_payments(payments: Any, scope: QueryScope, span: TimeRange) -> sa.Subquery:
     """Returns a row per item of each payment.
 
     The items are those of the event that reports the payment, else of the event in which it arose; without a list, the
@@ -86,17 +86,17 @@ def _payment_lines(payments: Any, scope: QueryScope, span: TimeRange) -> sa.Subq
 def _lines_with_product(lines: sa.Subquery) -> sa.Subquery:
     """Returns the items with their product, without the amounts of their payment."""
     kept = [column.name for column in lines.c if column.name not in {"line", *_SPLIT_COLUMNS}]
-    texts = _with_item_texts(lines, kept).c
+    texts = _with_id_quantity_and_price_texts(lines, kept).c
     return sa.select(*(texts[name] for name in kept), _product_of_valid_item(texts)).subquery("ledger_parts")
 
 
-def _weighted_parts(lines: sa.Subquery) -> sa.Subquery:
+def _split_amounts_over_item_lines(lines: sa.Subquery) -> sa.Subquery:
     """Returns the items with their product, and their part of each amount of the payment."""
     kept = [column.name for column in lines.c if column.name != "line"]
-    texts = _with_item_texts(lines, kept).c
-    weighed = _with_weight_candidates(texts, kept)
-    placed = _with_places(_with_weight(weighed, kept), kept)
-    floors = _with_floors(placed, [name for name in kept if name in _SPLIT_COLUMNS])
+    texts = _with_id_quantity_and_price_texts(lines, kept).c
+    weighed = _with_product_and_price_and_quantity_weights(texts, kept)
+    placed = _with_places_and_total_weight(_with_price_quantity_or_equal_weight(weighed, kept), kept)
+    floors = _with_floors_and_remainders(placed, [name for name in kept if name in _SPLIT_COLUMNS])
     c = floors.c
     return sa.select(
         *(_part_of_amount(c, name).label(name) if name in _SPLIT_COLUMNS else c[name] for name in kept),
@@ -105,7 +105,7 @@ def _weighted_parts(lines: sa.Subquery) -> sa.Subquery:
     ).subquery("ledger_parts")
 
 
-def _with_item_texts(lines: sa.Subquery, kept: list[str]) -> sa.Subquery:
+def _with_id_quantity_and_price_texts(lines: sa.Subquery, kept: list[str]) -> sa.Subquery:
     c = lines.c
     ids = (
         first_text_of_keys(c.line, names)
@@ -119,13 +119,13 @@ def _with_item_texts(lines: sa.Subquery, kept: list[str]) -> sa.Subquery:
     ).subquery("item_texts")
 
 
-def _with_weight_candidates(c: Any, kept: list[str]) -> sa.Subquery:
+def _with_product_and_price_and_quantity_weights(c: Any, kept: list[str]) -> sa.Subquery:
     quantity = sa.func.coalesce(absolute_number(c.count_text), sa.literal_column("1.0", sa.Double))
     return sa.select(
         *(c[name] for name in kept),
         _product_of_valid_item(c),
-        _millionths(absolute_number(c.price_text) * quantity).label("by_price"),
-        _millionths(quantity).label("by_quantity"),
+        _capped_millionths(absolute_number(c.price_text) * quantity).label("by_price"),
+        _capped_millionths(quantity).label("by_quantity"),
     ).subquery("weight_candidates")
 
 
@@ -135,7 +135,7 @@ def _product_of_valid_item(c: Any) -> sa.Label[Any]:
     return sa.type_coerce(sa.case((is_valid, c.item_id)), sa.Text).label("product")
 
 
-def _with_weight(candidates: sa.Subquery, kept: list[str]) -> sa.Subquery:
+def _with_price_quantity_or_equal_weight(candidates: sa.Subquery, kept: list[str]) -> sa.Subquery:
     """Returns the items with their weight: by price if all have one and any is not free, else by quantity, else 1."""
     c = candidates.c
     of_payment: Any = {"partition_by": c.seq}
@@ -155,7 +155,7 @@ def _with_weight(candidates: sa.Subquery, kept: list[str]) -> sa.Subquery:
     ).subquery("weighted_items")
 
 
-def _with_places(parts: sa.Subquery, kept: list[str]) -> sa.Subquery:
+def _with_places_and_total_weight(parts: sa.Subquery, kept: list[str]) -> sa.Subquery:
     """Returns the items with their place by product and by weight, and the weight of all items of the payment."""
     c, by_product = parts.c, parts.c["product"].asc().nulls_last()
 
@@ -170,7 +170,7 @@ def _with_places(parts: sa.Subquery, kept: list[str]) -> sa.Subquery:
     ).subquery("placed_parts")
 
 
-def _with_floors(parts: sa.Subquery, amount_columns: list[str]) -> sa.Subquery:
+def _with_floors_and_remainders(parts: sa.Subquery, amount_columns: list[str]) -> sa.Subquery:
     """Returns the items with the absolute amounts of the payment, and what `part_by_largest_remainder` reads."""
     c = parts.c
 
@@ -191,7 +191,7 @@ def _part_of_amount(c: Any, name: str) -> Expression:
     return sa.case((c[name] < 0, -part), else_=part)
 
 
-def _millionths(number: Expression) -> Expression:
+def _capped_millionths(number: Expression) -> Expression:
     rounded = sa.func.floor(
         number * sa.literal_column("1e6", sa.Double) + sa.literal_column("0.5", sa.Double)
     )

@@ -3,7 +3,7 @@
 Reports without a device are few or none in most workspaces, so the reports of devices are searched starting from them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -54,6 +54,18 @@ def repeated_order_seqs(scope: QueryScope, span: TimeRange) -> sa.Select[Any]:
         "repeated_orders", **bind_parameters(scope, span_with_repeats(span))
     )
     return sa.select(repeated.c.seq)
+
+
+def named_events_without_order_repeats(
+    names: Collection[str] | None, scope: QueryScope, span: TimeRange
+) -> list[Expression]:
+    """Returns the conditions that an event has one of the names and repeats no order; none without names."""
+    if names is None:
+        return []
+    named = name_in(EVENTS.c.event_name, names)
+    if not can_report_orders(names, scope.conversions):
+        return [named]
+    return [named, EVENTS.c.seq.not_in(repeated_order_seqs(scope, span))]
 
 
 def repeated_order_reports(any_revenue: bool) -> CompiledSource:

@@ -42,7 +42,7 @@ class Members(Protocol):
         """Returns the workspaces of an account with its memberships, oldest first."""
 
     async def save_member_unless_no_owner_left(self, member: Member, now: datetime) -> bool:
-        """Adds a member or changes a role, and limits the keys the member granted to the role (`limit_key_to_role`).
+        """Adds a member or changes a role, and limits the keys the member granted to the role (`restrict_key_to_role_or_revoke`).
 
         Keys that the member approved, that nobody collected yet and whose scopes the role cannot grant, expire.
 

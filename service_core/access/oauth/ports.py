@@ -62,7 +62,7 @@ class OneTimeTokens(Protocol):
     async def add_grant_and_narrow_earlier_grants(self, token: OneTimeToken, digest: str) -> None:
         """Stores a new grant with its code in one transaction, and ends grants that can no longer be continued.
 
-        Other active grants of the same account, client and workspace are narrowed by `OAuthGrant.narrowed_by`; one
+        Other active grants of the same account, client and workspace are narrowed by `OAuthGrant.narrowed_to_later_consent`; one
         without scopes ends.
         """
 

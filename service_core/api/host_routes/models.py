@@ -35,7 +35,7 @@ class Content:
     schema: Schema
     example: Any = None
 
-    def describe(self) -> dict[str, Any]:
+    def to_openapi(self) -> dict[str, Any]:
         """Returns the OpenAPI ``content`` object."""
         example = {} if self.example is None else {"example": self.example}
         return {self.media_type: {"schema": dict(self.schema), **example}}
@@ -54,12 +54,12 @@ class HostResponse:
     contents: tuple[Content, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    def describe(self) -> dict[str, Any]:
+    def to_openapi(self) -> dict[str, Any]:
         """Returns the OpenAPI response object."""
         described: dict[str, Any] = {"description": self.description}
         if self.contents:
             described["content"] = {
-                kind: value for content in self.contents for kind, value in content.describe().items()
+                kind: value for content in self.contents for kind, value in content.to_openapi().items()
             }
         if self.headers:
             described["headers"] = {
@@ -93,7 +93,7 @@ class HostRoute:
     parameters: tuple[Mapping[str, Any], ...] = ()
     body: Content | None = None
 
-    def describe(self) -> dict[str, Any]:
+    def to_openapi(self) -> dict[str, Any]:
         """Returns the OpenAPI operation object."""
         described: dict[str, Any] = {
             "operationId": self.id,
@@ -101,7 +101,7 @@ class HostRoute:
             "description": self.description,
             "tags": [self.tag],
             "responses": {
-                str(status): self.responses[status].describe() for status in sorted(self.responses, key=str)
+                str(status): self.responses[status].to_openapi() for status in sorted(self.responses, key=str)
             },
         }
         if self.parameters:
@@ -109,7 +109,7 @@ class HostRoute:
         if self.security:
             described["security"] = [{name: []} for name in self.security]
         if self.body is not None:
-            described["requestBody"] = {"required": True, "content": self.body.describe()}
+            described["requestBody"] = {"required": True, "content": self.body.to_openapi()}
         return described
 
 

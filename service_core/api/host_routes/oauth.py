@@ -197,7 +197,9 @@ def _metadata_route(path: str, id_: str, summary: str, schema: str, example: Any
     )  # fmt: skip
 
 
-def _form_route(path: str, id_: str, text: tuple[str, str], *, body: Content, answer: Content) -> HostRoute:
+def _form_post_route(
+    path: str, id_: str, text: tuple[str, str], *, body: Content, answer: Content
+) -> HostRoute:
     """Returns the route of a form; the text is its summary and its description."""
     return HostRoute(
         "POST", path, Host.API, id_, _TAG, *text,
@@ -265,7 +267,7 @@ _ROUTES: Final = (
         },
         parameters=_AUTHORIZATION_PARAMETERS,
     ),
-    _form_route(
+    _form_post_route(
         "/oauth/token", "exchange_token",
         ("Exchange a code or a refresh token", "Both work once; a second use ends the grant."),
         body=Content(
@@ -277,7 +279,7 @@ _ROUTES: Final = (
         ),
         answer=Content(JSON, reference("TokenResponse"), _TOKEN_EXAMPLE),
     ),
-    _form_route(
+    _form_post_route(
         "/oauth/revoke", "revoke_token",
         ("Revoke a token", "Ends the whole grant. Answers 200 for any token (RFC 7009)."),
         body=Content(FORM, reference("RevocationRequest"), {"token": "ort_…", "client_id": _CLIENT_ID}),

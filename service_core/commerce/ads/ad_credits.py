@@ -79,7 +79,7 @@ class UtmMatchedAdCredits:
         return list(merged.values())
 
     async def _load_ad_finder(self, workspace_id: UUID) -> _AdFinder:
-        return (await self.measured.load_touch_platforms(workspace_id)).cached_columns_of()
+        return (await self.measured.load_touch_platforms(workspace_id)).cached_ad_columns_of_touch()
 
 
 def _add_counts_and_money(path: TouchPath, other: TouchPath) -> TouchPath:

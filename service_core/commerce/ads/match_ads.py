@@ -86,15 +86,19 @@ class AdMatcher:
         *texts, source = utm_values
         match = None
         for level in reversed(_LEVELS) if utm_id else ():
-            match = match or self._only_candidate_below(self._by_id[level].get(str(utm_id), ()), source, None)
+            match = match or self._only_candidate_below_or_of_source_platform(
+                self._by_id[level].get(str(utm_id), ()), source, None
+            )
         for index, key in ((self._by_id, str), (self._by_name, lower_case_letter_by_letter)):
             for level, text in zip(_LEVELS, texts, strict=True):
                 if text and (match is None or _LEVELS.index(match.entity.level) < _LEVELS.index(level)):
                     candidates = index[level].get(key(text), ())
-                    match = self._only_candidate_below(candidates, source, match) or match
+                    match = (
+                        self._only_candidate_below_or_of_source_platform(candidates, source, match) or match
+                    )
         return match
 
-    def _only_candidate_below(
+    def _only_candidate_below_or_of_source_platform(
         self, candidates: Iterable[_KnownAd], tie_breaking_source: str | None, parent: _KnownAd | None
     ) -> _KnownAd | None:
         """Returns the only candidate, else the only one of the platform the touch came from; None if several remain."""

@@ -35,7 +35,7 @@ class TouchPlatforms:
     measured: frozenset[str]
     platform_by_source: Mapping[str, str]
 
-    def platform_of(self, *touch_values: str | None) -> str | None:
+    def paid_platform_of_touch(self, *touch_values: str | None) -> str | None:
         """Returns the platform that was paid for a touch: that of its ad, else that of the source of a paid channel.
 
         Args:
@@ -47,17 +47,17 @@ class TouchPlatforms:
             return platform
         return self.platform_by_source.get(source, source) if source and channel in PAID_CHANNELS else None
 
-    def columns_of(self, *touch_values: str | None) -> AdColumns:
+    def ad_columns_of_touch(self, *touch_values: str | None) -> AdColumns:
         """Returns the columns of the ad of a touch, and the platform if its spend is known."""
-        platform = self.platform_of(*touch_values)
+        platform = self.paid_platform_of_touch(*touch_values)
         return {
             **self.matcher.match(*touch_values[:-1]),
             SPEND_PLATFORM.name: platform if platform in self.measured else None,
         }
 
-    def cached_columns_of(self) -> Callable[..., AdColumns]:
-        """Returns `columns_of` with a cache."""
-        return cache(self.columns_of)
+    def cached_ad_columns_of_touch(self) -> Callable[..., AdColumns]:
+        """Returns `ad_columns_of_touch` with a cache."""
+        return cache(self.ad_columns_of_touch)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ async def get_ads(
     caller: Caller,
     store: AdSpendStore,
     connections: Connections,
-    questions: MetricQueries,
+    queries: MetricQueries,
     platforms: AdPlatforms,
     providers: InstalledProviders,
 ) -> AdsResponse:
@@ -76,8 +76,8 @@ async def get_ads(
         ]
         platform = query.resolve_platform_id(platforms, (connection.provider for connection in with_spend))
         requested = [connection for connection in with_spend if platform in (None, connection.provider)]
-        snapshot = await questions.read_source_states_once(caller, tuple(_METRICS.values()))
-        report = _AdsReport(caller, days, level, platform, store, questions, snapshot)
+        snapshot = await queries.read_source_states_once(caller, tuple(_METRICS.values()))
+        report = _AdsReport(caller, days, level, platform, store, queries, snapshot)
         return await report.build_response(requested, query.limit)
     except StoreUnavailable:
         raise AdsUnavailable from None
@@ -92,7 +92,7 @@ class _AdsReport:
     level: AdLevel
     platform: str | None
     store: AdSpendStore
-    questions: MetricQueries
+    queries: MetricQueries
     snapshot: SourceSnapshot
 
     async def build_response(self, connections: Sequence[Connection], row_limit: int) -> AdsResponse:
@@ -165,13 +165,13 @@ class _AdsReport:
         if self.level in _LEVEL_DIMENSIONS:
             narrowed.append(DimensionFilter(_LEVEL_DIMENSIONS[self.level], FilterOperator.IS_SET))
         query = MetricQuery(tuple(_METRICS.values()), self.days, filters=tuple(narrowed))
-        table = await self.questions.execute_marking_unfit_credits_unavailable(
+        table = await self.queries.execute_marking_unfit_credits_unavailable(
             self.caller, query, self.snapshot
         )
         return dict(zip(_METRICS, table.rows[0].values, strict=True))
 
     def _round_totals(self, totals: Mapping[str, Measurement]) -> dict[str, Any]:
-        metrics, currency = self.questions.catalog.metrics, self.caller.workspace.currency
+        metrics, currency = self.queries.catalog.metrics, self.caller.workspace.currency
         return {
             field: round_to_json_number_by_unit(reading, metrics[_METRICS[field]], currency)
             for field, reading in totals.items()
@@ -185,7 +185,7 @@ class _AdsReport:
     ) -> AdRow:
         platform, account, id_ = map(str, sums.keys)
         entity = entities[platform, account, id_]
-        metrics = self.questions.catalog.metrics
+        metrics = self.queries.catalog.metrics
         return AdRow(
             platform=platform,
             account_id=account,

@@ -30,5 +30,5 @@ class UnmeasuredPlatforms:
             return ()
         touches = await self.measured.load_touch_platforms(scope.workspace_id)
         width = len(MATCHED_TOUCH_COLUMNS)
-        platforms = {touches.platform_of(*row[:width]) for row in sessions.rows if row[width]}
+        platforms = {touches.paid_platform_of_touch(*row[:width]) for row in sessions.rows if row[width]}
         return tuple(sorted(platform for platform in platforms - touches.measured if platform))

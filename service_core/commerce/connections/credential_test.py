@@ -43,7 +43,7 @@ async def ask_provider_with_credentials(
             return build_test_result(True, f"The credentials open {len(accounts)} ad accounts.", accounts)
         provider = provider_sync.providers.get(provider_id)
         if provider is not None and provider.can_poll(secrets):
-            await _poll_first_page(provider, account_ids, secrets, provider_sync)
+            await _raise_error_of_first_poll_page(provider, account_ids, secrets, provider_sync)
             return build_test_result(True, "The provider accepts the credentials.")
     except (CredentialsRejected, PlatformUnavailable) as problem:
         return build_test_result(False, redact_and_shorten_reason(str(problem), secrets))
@@ -63,7 +63,7 @@ def build_test_result(
     return ConnectionTestResult(dry_run=dry_run, ok=ok, message=message, accounts=accounts or [])
 
 
-async def _poll_first_page(
+async def _raise_error_of_first_poll_page(
     provider: PollableProvider, account_ids: Sequence[str], secrets: Mapping[str, str], sync: ProviderSync
 ) -> None:
     """Raises what the provider answers instead of a first page."""

@@ -47,7 +47,7 @@ async def list_providers(
         }
     return ProviderList(
         providers=[
-            _to_answer(provider, is_connected=provider.id in connected)
+            _to_provider_answer(provider, is_connected=provider.id in connected)
             for provider in providers.by_id.values()
         ]
     )
@@ -82,7 +82,7 @@ async def test_connection(
     return await ask_provider_with_credentials(record.provider, accounts, secrets, ad_sync, provider_sync)
 
 
-def _to_answer(provider: InstalledProvider, *, is_connected: bool) -> ProviderAnswer:
+def _to_provider_answer(provider: InstalledProvider, *, is_connected: bool) -> ProviderAnswer:
     declaration = provider.declaration
     return ProviderAnswer(
         id=provider.id,

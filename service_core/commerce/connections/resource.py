@@ -97,7 +97,7 @@ async def update_connection(
     if patch.credentials is not None:
         credentials = _require_declared_credentials(provider, patch.credentials, are_required=True)
         changed |= encrypted_credential_fields(write.prepared.encrypt(connection.provider, credentials))
-    changed |= _changed_status(connection, patch, provider)
+    changed |= _status_fields_after_patch(connection, patch, provider)
     return connection.with_fields(write.caller.now, **changed)
 
 
@@ -107,7 +107,9 @@ async def describe_connection_effects(
     new: State | None,
 ) -> Sequence[State]:
     """Returns what a change does to credentials, syncs and rules."""
-    return [{"type": "connection", "summary": summary} for summary in _effect_summaries(prior, new)]
+    return [
+        {"type": "connection", "summary": summary} for summary in _describe_irreversible_effects(prior, new)
+    ]
 
 
 async def load_connection_serializer(
@@ -185,7 +187,7 @@ def _status_before_first_sync(
     return ConnectionStatus.PENDING if is_synced else ConnectionStatus.CONNECTED
 
 
-def _changed_status(
+def _status_fields_after_patch(
     connection: ConnectionRecord, patch: ConnectionPatch, provider: InstalledProvider | None
 ) -> dict[str, Any]:
     is_paused = connection.status is ConnectionStatus.DISCONNECTED
@@ -203,7 +205,7 @@ def _changed_status(
     return {"status": _status_before_first_sync(provider, has_credentials=has_credentials), "error": None}
 
 
-def _effect_summaries(prior: State | None, new: State | None) -> list[str]:
+def _describe_irreversible_effects(prior: State | None, new: State | None) -> list[str]:
     if new is None:
         return ["Its credentials are deleted for good; an undo restores the connection without them."]
     if prior is None:

@@ -79,7 +79,7 @@ async def get_commerce_metrics(
     query: CommerceMetricsQuery,
     *,
     caller: Caller,
-    questions: MetricQueries,
+    queries: MetricQueries,
     models: AttributionModels,
     connections: Connections,
     costs: CostSource,
@@ -92,7 +92,7 @@ async def get_commerce_metrics(
     """
     date_range = query.resolve_range_or_default(caller)
     attribution = AttributionSettings.workspace_default(caller.workspace)
-    question = MetricQuery(
+    metric_query = MetricQuery(
         _METRICS,
         date_range,
         default_credit_rule=credit_rule_or_last_touch_with_model_id(models, attribution),
@@ -100,11 +100,11 @@ async def get_commerce_metrics(
         include_bots=query.include_bots,
     )
     try:
-        snapshot = await questions.read_source_states_once(caller, _METRICS)
+        snapshot = await queries.read_source_states_once(caller, _METRICS)
         table, known, unmeasured = await gather_or_cancel(
-            questions.execute_marking_unfit_credits_unavailable(caller, question, snapshot),
+            queries.execute_marking_unfit_credits_unavailable(caller, metric_query, snapshot),
             connections.list_connections_oldest_first(caller.workspace.id),
-            questions.list_platforms_with_touches_but_no_spend(caller, question, snapshot),
+            queries.list_platforms_with_touches_but_no_spend(caller, metric_query, snapshot),
         )
     except StoreUnavailable as fault:
         raise PartUnverified(_unreadable_part(fault)) from fault
@@ -118,7 +118,7 @@ async def get_commerce_metrics(
     )
     results.raise_if_source_failed()
     covered = await _covered_revenue_share(results, costs, scope_for_caller(caller, date_range.span))
-    metrics, currency = questions.catalog.metrics, caller.workspace.currency
+    metrics, currency = queries.catalog.metrics, caller.workspace.currency
     values = {
         field: round_to_json_number_by_unit(results.readings[id_], metrics[id_], currency)
         for id_, field in _FIELDS.items()
@@ -136,7 +136,7 @@ async def get_commerce_metrics(
                 *list_unavailable_with_reasons(
                     tuple(_FIELDS.values()), tuple(results.readings[id_] for id_ in _FIELDS)
                 ),
-                *list_unavailable_metric_per_platform_without_spend(questions.catalog, _METRICS, unmeasured),
+                *list_unavailable_metric_per_platform_without_spend(queries.catalog, _METRICS, unmeasured),
             ],
             "completeness": results.completeness_of_parts(covered),
         }

@@ -162,7 +162,9 @@ def _provider_headers(provider: RevenueProvider) -> dict[str, str]:
     return {PROVIDER_HEADER: provider.id} | ({STOREFRONT_HEADER: "1"} if provider.info.is_storefront else {})
 
 
-def import_entry_of_message(provider: RevenueProvider, messages: Sequence[MappedMessage]) -> ImportEntry:
+def to_import_entry_without_subscription_facts(
+    provider: RevenueProvider, messages: Sequence[MappedMessage]
+) -> ImportEntry:
     """Returns the entry of a row of a provider's history; its events are those of the messages, one at least.
 
     Facts of subscriptions are not part of it.
@@ -178,7 +180,7 @@ def import_entry_of_message(provider: RevenueProvider, messages: Sequence[Mapped
     )
 
 
-def stored_delivery(arrival: ReceivedEvent) -> WebhookDelivery:
+def rebuild_delivery_from_stored_headers(arrival: ReceivedEvent) -> WebhookDelivery:
     """Returns the delivery of an unmapped message, with the headers that describe it."""
     headers = {
         name.removeprefix(_DELIVERY_HEADER_PREFIX): value

@@ -15,7 +15,7 @@ from service_core.analytics.ports import StoreUnavailable
 from service_core.commerce.providers.map_message import (
     UnmappedMessage,
     map_verified_delivery,
-    stored_delivery,
+    rebuild_delivery_from_stored_headers,
     subscriber_ids,
     to_received_event,
     unmapped_delivery,
@@ -91,7 +91,7 @@ class MessageStore:
             raise failed
         return [offers.get(position) for position in range(len(messages))]
 
-    async def map_kept_message_again(
+    async def map_raw_message_again_and_store_facts(
         self, arrival: ReceivedEvent, providers: Mapping[str, RevenueProvider]
     ) -> ReceivedEvent | None:
         """Maps a message that was kept raw, with the plugin as it is installed now, and stores its facts.
@@ -105,7 +105,10 @@ class MessageStore:
         provider = providers.get(arrival.headers.get(PROVIDER_HEADER, ""))
         if provider is None:
             return None
-        delivery, name = stored_delivery(arrival), self.visitor_id_fields.get(provider.id)
+        delivery, name = (
+            rebuild_delivery_from_stored_headers(arrival),
+            self.visitor_id_fields.get(provider.id),
+        )
         message = await self._store_facts_or_unmap(
             arrival.workspace_id,
             provider,

@@ -47,7 +47,7 @@ class _HourlyCounts:
     messages: Counter[tuple[UUID, str]] = field(default_factory=Counter)
     byte_counts: Counter[tuple[UUID, str]] = field(default_factory=Counter)
 
-    def count_if_room(self, connection: tuple[UUID, str], now: datetime, byte_count: int) -> bool:
+    def count_within_hourly_limit(self, connection: tuple[UUID, str], now: datetime, byte_count: int) -> bool:
         """Counts a message if it fits into what is kept in this hour, and returns whether it does."""
         hour = now.replace(minute=0, second=0, microsecond=0)
         if hour != self.hour:
@@ -77,7 +77,7 @@ class UnverifiedMessages:
     queue: IngestQueue
     _kept: _HourlyCounts = field(default_factory=_HourlyCounts)
 
-    async def keep_if_room(
+    async def enqueue_raw_within_hourly_limit(
         self, workspace_id: UUID, provider_id: str, delivery: WebhookDelivery
     ) -> EnqueueResult | None:
         """Stores a message raw; None if too many came in this hour.
@@ -90,7 +90,9 @@ class UnverifiedMessages:
         """
         headers = json.dumps(dict(delivery.headers), sort_keys=True).encode()
         byte_count = len(headers) + len(delivery.body)
-        if not self._kept.count_if_room((workspace_id, provider_id), delivery.received_at, byte_count):
+        if not self._kept.count_within_hourly_limit(
+            (workspace_id, provider_id), delivery.received_at, byte_count
+        ):
             return None
         kept = json.dumps(_without_addresses(delivery.headers)).encode()
         sealed = self.cipher.encrypt(kept, _associated_data(workspace_id, provider_id))
@@ -114,7 +116,9 @@ class UnverifiedMessages:
             )
         )
 
-    async def verify(self, arrival: ReceivedEvent, providers: Mapping[str, RevenueProvider]) -> ReceivedEvent:
+    async def verify_raw_message(
+        self, arrival: ReceivedEvent, providers: Mapping[str, RevenueProvider]
+    ) -> ReceivedEvent:
         """Returns a genuine message as its plugin would have kept it raw; any other one with the reason, still unverified.
 
         Raises:

@@ -138,7 +138,7 @@ class WebhookHandler:
     ) -> IngestResponse:
         """Stores a message that no plugin can check; answers 503 where it cannot be kept, so that it is sent again."""
         try:
-            offer = await self.unverified.keep_if_room(workspace.id, provider_id, delivery)
+            offer = await self.unverified.enqueue_raw_within_hourly_limit(workspace.id, provider_id, delivery)
         except (EnqueueFailed, StoreUnavailable):
             await self._count_rejection(workspace, RejectionReason.ENQUEUE_FAILED)
             raise

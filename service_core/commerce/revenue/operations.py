@@ -59,7 +59,7 @@ class RevenueQuery(RangeQuery):
 
 @operation("GET /revenue", tag="marketing", is_aggregate=True)
 async def get_revenue(
-    query: RevenueQuery, *, caller: Caller, connections: Connections, questions: MetricQueries
+    query: RevenueQuery, *, caller: Caller, connections: Connections, queries: MetricQueries
 ) -> RevenueResponse:
     """Revenue, orders, new subscriptions and refunds by provider, and of all together.
 
@@ -67,19 +67,19 @@ async def get_revenue(
     and both before what was tracked. Null is what is not known; `unavailable` says why.
     """
     date_range = query.resolve_range_or_default(caller)
-    question = query.to_single_row_query(date_range)
-    snapshot = await questions.read_source_states_once(caller, _METRICS)
+    metric_query = query.to_single_row_query(date_range)
+    snapshot = await queries.read_source_states_once(caller, _METRICS)
     known, table, whole = await gather_or_cancel(
         connections.list_connections_oldest_first(caller.workspace.id),
-        questions.execute_marking_unfit_credits_unavailable(
-            caller, replace(question, dimensions=("provider",), order=_ORDER_BY_PROVIDER), snapshot
+        queries.execute_marking_unfit_credits_unavailable(
+            caller, replace(metric_query, dimensions=("provider",), order=_ORDER_BY_PROVIDER), snapshot
         ),
-        questions.execute_marking_unfit_credits_unavailable(caller, question, snapshot),
+        queries.execute_marking_unfit_credits_unavailable(caller, metric_query, snapshot),
     )
-    no_values = questions.values_of_row_without_data(question, snapshot)
+    no_values = queries.values_of_row_without_data(metric_query, snapshot)
     values_by_platform = {row.labels[0]: row.values for row in table.rows}
     platforms = dict(_connected_or_reporting_platforms(query, known, values_by_platform))
-    renderer = _RowRenderer(questions, caller.workspace.currency)
+    renderer = _RowRenderer(queries, caller.workspace.currency)
     shown = {
         platform: values_by_platform.get(platform, _values_without_money(connection, no_values))
         for platform, connection in platforms.items()
@@ -99,7 +99,7 @@ async def get_revenue(
         unavailable=list_unavailable_with_reasons(_FIELDS, combined, *shown.values()),
         range=RangeResponse.from_range(date_range),
         complete=snapshot.is_complete_without_failed_source(
-            date_range, _METRICS, question.grouped_and_single_value_dimensions
+            date_range, _METRICS, metric_query.grouped_and_single_value_dimensions
         ),
     )
 
@@ -129,12 +129,12 @@ def _values_without_money(
 class _RowRenderer:
     """Renders rows of revenue from the measured values."""
 
-    questions: MetricQueries
+    queries: MetricQueries
     currency: str
 
     def round_metrics(self, readings: Sequence[Measurement]) -> dict[str, Any]:
         """Returns the rounded readings by field of the response."""
-        metrics = self.questions.metrics_by_id(_METRICS)
+        metrics = self.queries.metrics_by_id(_METRICS)
         return {
             field: round_to_json_number_by_unit(reading, metric, self.currency)
             for field, metric, reading in zip(_FIELDS, metrics, readings, strict=True)

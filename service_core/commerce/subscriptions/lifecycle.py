@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import zip_longest
 from typing import Final
 
-from service_core.commerce.subscriptions.merge_states import accumulate_states
+from service_core.commerce.subscriptions.merge_states import carry_unreported_fields_forward
 from service_core.commerce.subscriptions.models import Interval, SubscriptionState, SubscriptionStatus
 
 _INTERVALS_PER_YEAR: Final = {
@@ -98,7 +98,9 @@ def lifecycle_states(states: Iterable[SubscriptionState]) -> Iterator[LifecycleS
     Args:
         states: of one subscription, each once, in any order.
     """
-    known = list(accumulate_states(sorted(states, key=lambda state: (state.at, state.message_id))))
+    known = list(
+        carry_unreported_fields_forward(sorted(states, key=lambda state: (state.at, state.message_id)))
+    )
     standing: LifecycleStatus | None = None
     for state, following in zip_longest(known, known[1:]):
         if following is not None and following.at == state.at:

@@ -7,7 +7,7 @@ from itertools import accumulate
 from service_core.commerce.subscriptions.models import SubscriptionState
 
 
-def accumulate_states(states: Iterable[SubscriptionState]) -> Iterator[SubscriptionState]:
+def carry_unreported_fields_forward(states: Iterable[SubscriptionState]) -> Iterator[SubscriptionState]:
     """States of one subscription as they add up to what is known of it.
 
     Unknown values stay None: the price of a trial, or of a subscription whose first message

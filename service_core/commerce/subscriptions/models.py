@@ -34,7 +34,7 @@ class SubscriptionState:
 
     Its natural key is provider, account, subscription and ``message_id``. States come in any order
     and any number of times. A message of an app store's cancellation names no price: what it does not
-    say is None here, and its last value holds (`accumulate_states`).
+    say is None here, and its last value holds (`carry_unreported_fields_forward`).
 
     Attributes:
         at: since when it holds.

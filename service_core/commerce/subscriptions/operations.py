@@ -75,7 +75,7 @@ async def get_subscriptions(
     query: SubscriptionsQuery,
     *,
     caller: Caller,
-    questions: MetricQueries,
+    queries: MetricQueries,
     store: SubscriptionStore,
     people: PersonReader,
 ) -> SubscriptionsResponse:
@@ -101,12 +101,10 @@ async def get_subscriptions(
         query.provider,
         query.status,
     )
-    snapshot = await questions.read_source_states_once(caller, SUMMARY_METRICS)
+    snapshot = await queries.read_source_states_once(caller, SUMMARY_METRICS)
     subscriptions, (summary, unavailable) = await gather_or_cancel(
         store.list_subscriptions(page),
-        SubscriptionSummaryQuery(questions, snapshot, store, caller, date_range, query.provider).summarize(
-            end
-        ),
+        SubscriptionSummaryQuery(queries, snapshot, store, caller, date_range, query.provider).summarize(end),
     )
     listed = subscriptions[: query.limit]
     origins = await people.first_touches_of_seen_ids(

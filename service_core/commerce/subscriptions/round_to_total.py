@@ -5,7 +5,7 @@ from fractions import Fraction
 from math import floor
 
 
-def round_to_total(start: Fraction, changes: Sequence[Fraction], end: Fraction) -> list[int]:
+def round_changes_to_rounded_totals(start: Fraction, changes: Sequence[Fraction], end: Fraction) -> list[int]:
     """Returns the changes rounded so that they add up from the rounded start to the rounded end.
 
     Each is rounded up or down by largest remainder; a change of 0 stays 0.

@@ -71,7 +71,7 @@ class SubscriptionSource:
         movements = await self.store.sum_movements(
             MovementQuery(query.scope.workspace_id, buckets.interval_starts, group_by)
         )
-        for bucket, row in _rows_by_bucket(movements, group_by, buckets):
+        for bucket, row in _running_totals_by_bucket(movements, group_by, buckets):
             grid.add_row_if_counted(
                 row, query.buckets.starts[bucket] if query.buckets else None, skip_zeros=True
             )
@@ -106,7 +106,7 @@ def _unavailable(now: datetime, reason: UnavailableReason) -> SourceState:
     return SourceState(now, {Relation.SUBSCRIPTIONS: reason})
 
 
-def _rows_by_bucket(
+def _running_totals_by_bucket(
     moved: Iterable[MovementSum], by: Sequence[str], fx_buckets: FxBuckets
 ) -> Iterator[tuple[int, Row]]:
     """Yields the rows of each bucket, from the movements before and in it."""

@@ -14,7 +14,7 @@ from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.reads.metric_values import list_unavailable_with_reasons
 from service_core.commerce.subscriptions.lifecycle import LifecycleStatus
 from service_core.commerce.subscriptions.ports import SubscriptionStore
-from service_core.commerce.subscriptions.round_to_total import round_to_total
+from service_core.commerce.subscriptions.round_to_total import round_changes_to_rounded_totals
 from service_core.commerce.subscriptions.schemas import MrrMovements, SubscriptionSummary
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.availability import Measurement, Unavailable
@@ -47,10 +47,10 @@ _COUNTED_STATUSES: Final = (LifecycleStatus.ACTIVE, LifecycleStatus.TRIALING, Li
 class SubscriptionSummaryQuery:
     """One request: whose subscriptions, of which provider, over which range."""
 
-    questions: MetricQueries
+    queries: MetricQueries
     snapshot: SourceSnapshot
     store: SubscriptionStore
-    who: Caller
+    caller: Caller
     date_range: ResolvedRange
     provider: str | None
 
@@ -64,12 +64,12 @@ class SubscriptionSummaryQuery:
         now, (at_start,), standings = await gather_or_cancel(
             self._read_metrics_of_provider(SUMMARY_METRICS, self.date_range),
             self._read_metrics_of_provider(("mrr",), replace(self.date_range, span=before)),
-            self.store.count_by_lifecycle_status(self.who.workspace.id, end, self.provider),
+            self.store.count_by_lifecycle_status(self.caller.workspace.id, end, self.provider),
         )
         readings = dict(zip(SUMMARY_METRICS, now, strict=True))
         counts = {standing.value: standings.get(standing, 0) for standing in _COUNTED_STATUSES}
         is_counted = not isinstance(readings["new_subscriptions"], Unavailable)
-        metrics, currency = self.questions.catalog.metrics, self.who.workspace.currency
+        metrics, currency = self.queries.catalog.metrics, self.caller.workspace.currency
         fields = {
             field: round_to_json_number_by_unit(readings[id_], metrics[id_], currency)
             for field, id_ in _FIELDS.items()
@@ -88,8 +88,8 @@ class SubscriptionSummaryQuery:
     ) -> tuple[Measurement, ...]:
         narrowed = (DimensionFilter("provider", value=self.provider),) if self.provider else ()
         query = MetricQuery(metrics, date_range, filters=narrowed)
-        result = await self.questions.execute_marking_unfit_credits_unavailable(
-            self.who, query, self.snapshot
+        result = await self.queries.execute_marking_unfit_credits_unavailable(
+            self.caller, query, self.snapshot
         )
         return result.rows[0].values
 
@@ -97,7 +97,7 @@ class SubscriptionSummaryQuery:
         self, mrr_at_start: Measurement, readings_by_metric: Mapping[str, Measurement]
     ) -> MrrMovements:
         """Returns the MRR movements, rounded so that they add up; unadjusted if a value is unknown."""
-        metrics, currency = self.questions.catalog.metrics, self.who.workspace.currency
+        metrics, currency = self.queries.catalog.metrics, self.caller.workspace.currency
         readings = {field: readings_by_metric[id_] for field, id_ in _MOVEMENT_METRICS.items()}
         shown = {
             field: round_to_json_number_by_unit(reading, metrics["mrr"], currency)
@@ -116,7 +116,7 @@ class SubscriptionSummaryQuery:
         start, *moves, end = known
         # What rates did meanwhile to what stood: the rest.
         every = [*moves, end - start - sum(moves)]
-        whole = zip((*readings, "fx"), round_to_total(start, every, end), strict=True)
+        whole = zip((*readings, "fx"), round_changes_to_rounded_totals(start, every, end), strict=True)
         closed = {field: float(to_major(units, currency)) for field, units in whole}
         return MrrMovements.model_validate({**ends, **closed})
 

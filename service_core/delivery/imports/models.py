@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, Final
 from uuid import UUID
 
-from service_core.ingestion.imported_ids import FILE_OF_EVENTS, claimed_import_id
+from service_core.ingestion.imported_ids import FILE_OF_EVENTS, queue_id_of_imported_row
 
 MAX_ACTIVE: Final = 5
 """Imports of a workspace that are neither completed, failed nor cancelled."""
@@ -95,7 +95,7 @@ class ImportMark:
 
     def claimed_id(self, row_id: str) -> str:
         """Returns the event id under which the queue claims a row."""
-        return claimed_import_id(self.source, row_id, self.generation)
+        return queue_id_of_imported_row(self.source, row_id, self.generation)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ from service_core.delivery.imports.schemas import (
 from service_core.delivery.imports.upload import upload_path, wrong_status
 from service_core.ingestion.body_fields import BODY_FIELDS, is_body_field
 from service_core.ingestion.import_sources.ports import ImportSources
-from service_core.ingestion.import_sources.reconciliation import sheet_lines
+from service_core.ingestion.import_sources.reconciliation import reconciliation_lines_by_day
 from service_core.ingestion.models import IMPORT_PROPERTY
 from service_core.kernel.errors import NotFound, TooManyRequests, Unprocessable
 from service_core.kernel.ids import new_id
@@ -128,7 +128,7 @@ async def get_import(
 ) -> ImportResource:
     """One import: its state, progress, counts by reason, and its reconciliation sheet."""
     job = await _find_own_import(path.importId, caller, imports)
-    days = [ImportDay(**line) for line in sheet_lines(job.sheet, ACCEPTED)]
+    days = [ImportDay(**line) for line in reconciliation_lines_by_day(job.sheet, ACCEPTED)]
     return _render_import(job, caller.workspace, settings, caller).model_copy(update={"days": days})
 
 

@@ -43,7 +43,7 @@ class ChannelRule:
     any_of: tuple[ChannelCondition, ...]
 
 
-def with_custom_channels(custom_channels: Iterable[CustomChannel]) -> tuple[ChannelRule, ...]:
+def custom_channel_rules_before_builtin(custom_channels: Iterable[CustomChannel]) -> tuple[ChannelRule, ...]:
     """Returns the workspace's custom channels in their order, followed by the built-in ones."""
     return (
         *(ChannelRule(channel.id, (_custom_channel_condition(channel),)) for channel in custom_channels),

@@ -24,7 +24,7 @@ def day_of_entry(entry: ImportEntry) -> str:
     return NO_DAY if moment is None else moment.date().isoformat()
 
 
-def add_to_sheet(
+def add_row_outcomes_by_day(
     sheet: SheetDays, entries: Iterable[ImportEntry], outcomes: Iterable[str]
 ) -> dict[str, dict[str, int]]:
     """Returns the sheet with further rows and their outcomes."""
@@ -37,7 +37,7 @@ def add_to_sheet(
     return days
 
 
-def sheet_lines(sheet: SheetDays, accepted_outcome: str) -> list[dict[str, Any]]:
+def reconciliation_lines_by_day(sheet: SheetDays, accepted_outcome: str) -> list[dict[str, Any]]:
     """Returns the lines of a sheet by day, oldest first: ``day``, ``rows``, ``imported`` and ``differences``."""
     return [
         {

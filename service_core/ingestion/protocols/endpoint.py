@@ -118,7 +118,7 @@ class ProtocolEndpoint:
             key = protocol.find_key(request)
         except UnreadableRequest:
             return ProtocolOutcome(refusal=refusal or RequestRefusal.UNREADABLE)
-        sender = await self._find_sender(key)
+        sender = await self._sender_of_site_id_or_write_key(key)
         if sender is None:
             return ProtocolOutcome(refusal=refusal or RequestRefusal.UNKNOWN_KEY)
         is_public = sender.endpoint is IngestEndpoint.BATCH
@@ -171,7 +171,7 @@ class ProtocolEndpoint:
             refusal=RequestRefusal.ENQUEUE_FAILED if has_failed else None,
         )
 
-    async def _find_sender(self, key: str | None) -> ProtocolSender | None:
+    async def _sender_of_site_id_or_write_key(self, key: str | None) -> ProtocolSender | None:
         """Returns who a key belongs to: a site id of the settings, a write key, or a public id of a workspace."""
         if not key:
             return None

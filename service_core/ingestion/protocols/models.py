@@ -277,7 +277,7 @@ def decode_base64_or_none(text: str) -> bytes | None:
         return None
 
 
-def correct_clock_skew(happened: object, sent_at: object, received_at: datetime) -> object:
+def event_time_by_server_clock_or_as_sent(happened: object, sent_at: object, received_at: datetime) -> object:
     """Returns the time of an event by the server's clock: as long before receipt as it was before it was sent.
 
     The time is returned as sent if either time is missing or unreadable, or the difference is not positive.

@@ -175,7 +175,9 @@ class EventTransforms:
         for running in self._running:
             self._observe(running.use())
 
-    def transform(self, parsed: ParsedEvent, arrival: ReceivedEvent, source: str) -> TransformedEvent:
+    def apply_until_dropped(
+        self, parsed: ParsedEvent, arrival: ReceivedEvent, source: str
+    ) -> TransformedEvent:
         """Returns what the transforms make of an event, one after the other.
 
         Args:
@@ -203,7 +205,9 @@ class EventTransforms:
                 reason = f"{DROPPED_PREFIX}{transform.id}:{result.reason}"
                 return TransformedEvent(parsed, reason, (), tuple(skipped))
             if result is not None:
-                parsed = parsed._replace(properties=_with_columns(parsed.properties, result.values))
+                parsed = parsed._replace(
+                    properties=_properties_with_changed_columns(parsed.properties, result.values)
+                )
                 if transform.on_failure is FailurePolicy.HOLD_EVENT:
                     ignored.append(REMOVED_PREFIX + transform.id)
         return TransformedEvent(parsed, None, tuple(ignored), tuple(skipped))
@@ -213,13 +217,13 @@ class EventTransforms:
     ) -> TransformResult:
         """Returns the result for some columns, from an earlier event of the batch with equal ones if there is one."""
         if running.is_called_per_event:
-            return self._call(running, workspace_id, columns)
+            return self._call_within_time_limit_and_breaker(running, workspace_id, columns)
         key = tuple([_key_of_value(value) for value in columns.values()])
         if key not in running.results:
-            running.results[key] = self._call(running, workspace_id, columns)
+            running.results[key] = self._call_within_time_limit_and_breaker(running, workspace_id, columns)
         return running.results[key]
 
-    def _call(
+    def _call_within_time_limit_and_breaker(
         self, running: _RunningTransform, workspace_id: UUID, columns: Mapping[str, Any]
     ) -> TransformResult:
         """Calls the function and checks its result; a result that comes too late counts as a failure, and is used.
@@ -233,7 +237,9 @@ class EventTransforms:
             raise _WrongResult("it kept failing and is left out for a while")
         started = time.perf_counter()
         try:
-            result = _storable_result(running.transform, CALL_TIME_LIMIT.call(running.function, columns))
+            result = _checked_and_sanitized_result(
+                running.transform, CALL_TIME_LIMIT.call(running.function, columns)
+            )
         except (Exception, CallTookTooLong) as failure:
             running.record_failure(breaker)
             raise _WrongResult(f"{type(failure).__name__}: {failure}") from failure
@@ -278,7 +284,9 @@ def _column_of_event(name: str, parsed: ParsedEvent, arrival: ReceivedEvent, sou
     return str(parsed.workspace_id)
 
 
-def _with_columns(properties: Mapping[str, Any], columns: Mapping[str, Any]) -> dict[str, Any]:
+def _properties_with_changed_columns(
+    properties: Mapping[str, Any], columns: Mapping[str, Any]
+) -> dict[str, Any]:
     """Returns properties with changed columns; a value of None removes the property. The mark of an import stays."""
     changed = dict(columns.get(PROPERTIES_COLUMN, properties))
     for column, value in columns.items():
@@ -293,7 +301,7 @@ def _with_columns(properties: Mapping[str, Any], columns: Mapping[str, Any]) -> 
     return changed
 
 
-def _storable_result(transform: Transform, result: object) -> TransformResult:
+def _checked_and_sanitized_result(transform: Transform, result: object) -> TransformResult:
     """Returns the result with values that can be stored, as sent ones would be.
 
     Raises:

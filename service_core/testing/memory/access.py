@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
-from service_core.access.key_management import limit_key_to_role
+from service_core.access.key_management import restrict_key_to_role_or_revoke
 from service_core.access.key_requests.models import (
     REQUEST_LIFETIME,
     REQUEST_RETENTION,
@@ -142,7 +142,7 @@ class MemoryMembers(MemoryAccessStore):
                 member.account_id,
                 None,
             ):
-                self._state.credentials.values[key.id] = limit_key_to_role(key, member.role, now)
+                self._state.credentials.values[key.id] = restrict_key_to_role_or_revoke(key, member.role, now)
         for request in list(self._state.key_requests.values.values()):
             decided = request.workspace_id, request.decided_by, request.status
             grantable = request.scopes <= GRANTABLE_KEY_SCOPES[member.role]

@@ -47,16 +47,16 @@ def run_metric_query(caller, queue, story):
         store = MemoryEventStore()
         await store.append(story.events)
         models = AttributionModels(AttributionModels.index_by_unique_id(MODELS).by_id, floor)
-        questions = MetricQueries(CATALOG, (EventSource(store, store, queue, models),))
+        queries = MetricQueries(CATALOG, (EventSource(store, store, queue, models),))
         request = parse_inclusive_start_end_dates(
             "2026-07-01", "2026-07-04", caller.workspace.zone, caller.now
         )
-        question = MetricQuery(
+        metric_query = MetricQuery(
             names, request, buckets=build_series_of_at_most_1000_buckets(request, buckets) if buckets else None,
             credit_rule=credit_rule_or_last_touch_with_model_id(models, AttributionSettings(model=model)), **parts,
         )  # fmt: skip
-        snapshot = await questions.read_source_states_once(caller, question.metrics)
-        return await questions.execute_marking_unfit_credits_unavailable(caller, question, snapshot)
+        snapshot = await queries.read_source_states_once(caller, metric_query.metrics)
+        return await queries.execute_marking_unfit_credits_unavailable(caller, metric_query, snapshot)
 
     return run_metric_query
 

@@ -55,7 +55,7 @@ async def query_client(caller, queue, story, store):
     models = AttributionModels.index_by_unique_id(MODELS)
     ads = MeasuredPlatforms(MemoryAdSpend(), AdPlatforms({}), MemoryConnections(), InstalledProviders())
     credited = UtmMatchedAdCredits(store, ads)
-    questions = MetricQueries(
+    queries = MetricQueries(
         Catalog.from_validated_definitions(CORE_METRICS, CORE_DIMENSIONS),
         (EventSource(credited, credited, queue, models),),
     )
@@ -63,17 +63,17 @@ async def query_client(caller, queue, story, store):
     async def query(plan: Mapping[str, object], *, caller=caller):
         body = parse_body_strictly(QueryRequest, orjson.dumps(WEEK | dict(plan)), WEEK | dict(plan))
         return json_default(
-            await post_query(body, caller=caller, queries=questions, models=models, event_reader=store)
+            await post_query(body, caller=caller, queries=queries, models=models, event_reader=store)
         )
 
     async def metrics(request: Mapping[str, object]):
         body = parse_body_strictly(MetricsRequest, orjson.dumps(request), dict(request))
         return json_default(
-            await post_metrics(body, caller=caller, queries=questions, models=models, event_reader=store)
+            await post_metrics(body, caller=caller, queries=queries, models=models, event_reader=store)
         )
 
     return SimpleNamespace(
-        query=query, metrics=metrics, queries=questions, store=store, caller=caller, story=story
+        query=query, metrics=metrics, queries=queries, store=store, caller=caller, story=story
     )
 
 

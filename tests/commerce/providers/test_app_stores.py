@@ -9,7 +9,7 @@ from plugins.revenue_revenuecat.adapter import RevenueCat
 from service_core.commerce.providers.app_stores.billing_interval import nearest_billing_interval
 from service_core.commerce.providers.app_stores.events import map_app_store_notification
 from service_core.commerce.providers.app_stores.models import AppStoreNotification, NotificationKind
-from service_core.commerce.subscriptions.merge_states import accumulate_states
+from service_core.commerce.subscriptions.merge_states import carry_unreported_fields_forward
 from service_core.commerce.subscriptions.models import Interval, SubscriptionStatus
 
 BEGUN = datetime(2026, 1, 31, tzinfo=UTC)
@@ -75,7 +75,7 @@ def test_subscription_from_trial_to_expiration_keeps_price_and_start():
         app_store_message(NotificationKind.EXPIRATION, 69, price=Decimal(0), reason="UNSUBSCRIBE"),
     )
     states = [
-        *accumulate_states(
+        *carry_unreported_fields_forward(
             state for one in life for state in map_app_store_notification(one, "revenuecat", "a").states
         )
     ]

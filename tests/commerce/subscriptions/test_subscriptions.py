@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from service_core.analytics.connections.models import ConnectionStatus
 from service_core.commerce.subscriptions.models import Interval, SubscriptionStatus
-from service_core.commerce.subscriptions.round_to_total import round_to_total
+from service_core.commerce.subscriptions.round_to_total import round_changes_to_rounded_totals
 from service_core.testing.event_builder import campaign_columns
 from tests.analytics.deployment import STORES, run_deployment
 from tests.commerce.subscriptions.subscription_data import (
@@ -246,7 +246,7 @@ async def test_filter_on_an_unknown_provider_is_refused(workspace_client):
 )
 def test_halves_at_both_ends_round_to_even(start, end, closed):
     start, end = Fraction(start), Fraction(end)
-    assert round_to_total(start, [end - start], end) == closed
+    assert round_changes_to_rounded_totals(start, [end - start], end) == closed
 
 
 @given(
@@ -255,7 +255,7 @@ def test_halves_at_both_ends_round_to_even(start, end, closed):
 )
 def test_rounding_of_movements_closes_the_balance_within_one_unit(start, moves):
     end = start + sum(moves, Fraction(0))
-    closed = round_to_total(start, moves, end)
+    closed = round_changes_to_rounded_totals(start, moves, end)
     assert round(start) + sum(closed) == round(end)
     assert all(abs(whole - move) < 2 for whole, move in zip(closed, moves, strict=True))
     assert all(whole == 0 for whole, move in zip(closed, moves, strict=True) if move == 0)

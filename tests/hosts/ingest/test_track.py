@@ -62,7 +62,7 @@ class TrackHost:
         self.dependencies = IngestDependencies(
             queue=self.queue,
             write_keys=WriteKeyCache(KeyAuthenticator(self.keys, lambda: self.now), self.keys),
-            spend_quota=SenderRateLimit().count_if_room_in_second,
+            spend_quota=SenderRateLimit().count_events_unless_second_is_full,
             clock=lambda: self.now,
             **dependencies,
         )

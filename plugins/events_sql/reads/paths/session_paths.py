@@ -39,7 +39,7 @@ PATH_NODES: Final = sa.table(
 
 def read_paths(query: PathsQuery, nodes_per_step: int, runner: StatementRunner) -> PathsResult:
     """Returns the most frequent nodes of each step."""
-    runner.create_temp_table(PATH_NODES.name, _nodes_by_step_query(query))
+    runner.create_temp_table(PATH_NODES.name, _steps_from_chosen_node_query(query))
     c = PATH_NODES.c
     counted = sa.select(sa.func.count()).select_from(PATH_NODES).where(c.step == 0, *_has_nodes(query))
     ((sessions,),) = runner.fetch_rows(counted)
@@ -54,9 +54,9 @@ def read_paths(query: PathsQuery, nodes_per_step: int, runner: StatementRunner) 
 def list_path_sessions(query: PathSessionsQuery, runner: StatementRunner) -> tuple[list[PathSession], int]:
     """Returns a page of the sessions that meet a condition, and the number of all."""
     runner.begin_snapshot()
-    runner.create_temp_table(PATH_NODES.name, _nodes_by_step_query(query.paths))
+    runner.create_temp_table(PATH_NODES.name, _steps_from_chosen_node_query(query.paths))
     c = PATH_NODES.c
-    where = (c.step == 0, *_has_nodes(query.paths), *_meets_condition(query.condition))
+    where = (c.step == 0, *_has_nodes(query.paths), *_step_conditions(query.condition))
     ((total,),) = runner.fetch_rows(sa.select(sa.func.count()).select_from(PATH_NODES).where(*where))
     page = sa.select(c.t, c.seq).where(*where).order_by(c.t.desc(), c.seq.desc())
     rows = runner.fetch_rows(page.limit(query.limit).offset(query.offset or None))
@@ -64,9 +64,9 @@ def list_path_sessions(query: PathSessionsQuery, runner: StatementRunner) -> tup
     return [PathSession(*chosen[seq], instant_of_microsecond(t)) for t, seq in rows if seq in chosen], total
 
 
-def _nodes_by_step_query(query: PathsQuery) -> sa.Select[Any]:
+def _steps_from_chosen_node_query(query: PathsQuery) -> sa.Select[Any]:
     """Selects the nodes of the sessions with the chosen one, numbered from there."""
-    numbered = _numbered_nodes(query)
+    numbered = _numbered_nodes_without_repeats(query)
     c = numbered.c
     chosen = sa.func.min(sa.case((c.starts, c.place))).over(partition_by=c.unit).label("chosen")
     placed = sa.select(c.unit, c.t, c.seq, c.node, c.place, chosen).subquery("placed")
@@ -78,7 +78,7 @@ def _nodes_by_step_query(query: PathsQuery) -> sa.Select[Any]:
     )
 
 
-def _numbered_nodes(query: PathsQuery) -> sa.Subquery:
+def _numbered_nodes_without_repeats(query: PathsQuery) -> sa.Subquery:
     """Returns the nodes of each session in order; of consecutive equal ones the first."""
     nodes = _nodes_with_previous(query)
     c = nodes.c
@@ -99,14 +99,14 @@ def _nodes_with_previous(query: PathsQuery) -> sa.Subquery:
         sa.cast(node, sa.Text).label("node"),
         starts.label("starts"),
     )
-    events = sa.select(*columns).select_from(rows.source).where(*rows.where, *_is_node(query, rows))
+    events = sa.select(*columns).select_from(rows.source).where(*rows.where, *_node_conditions(query, rows))
     e = events.subquery("node_events").c
     window: Any = {"partition_by": e.unit, "order_by": (e.t, e.seq)}
     previous = sa.func.max(sa.case((e.seq.is_not(None), e.node))).over(**window, rows=(-1, -1))
     return sa.select(e.unit, e.t, e.seq, e.node, e.starts, previous.label("previous")).subquery("in_order")
 
 
-def _is_node(query: PathsQuery, rows: EventRows) -> list[Expression]:
+def _node_conditions(query: PathsQuery, rows: EventRows) -> list[Expression]:
     """Returns the conditions of the events of a device that are nodes."""
     c = rows.table.c
     if not query.by_page:
@@ -131,18 +131,18 @@ def _ranked_nodes_query(query: PathsQuery, nodes_per_step: int) -> sa.Select[Any
 
 def _has_nodes(query: PathsQuery) -> list[Expression]:
     """Returns the conditions of the sessions that have the nodes that the query names."""
-    return [_is_session_with_step(step, node=node) for step, node in enumerate(query.through, 1)]
+    return [_session_has_step_with_node(step, node=node) for step, node in enumerate(query.through, 1)]
 
 
-def _meets_condition(condition: PathStepCondition) -> list[Expression]:
+def _step_conditions(condition: PathStepCondition) -> list[Expression]:
     if condition.step == 0:
         return []
     if condition.is_end:
-        return [sa.not_(_is_session_with_step(condition.step))]
-    return [_is_session_with_step(condition.step, node=condition.node, other_than=condition.other_than)]
+        return [sa.not_(_session_has_step_with_node(condition.step))]
+    return [_session_has_step_with_node(condition.step, node=condition.node, other_than=condition.other_than)]
 
 
-def _is_session_with_step(
+def _session_has_step_with_node(
     step: int, *, node: str | None = None, other_than: frozenset[str] = frozenset()
 ) -> Expression:
     """Returns whether the session has a step, with a node or with none of several nodes."""
