@@ -18,6 +18,7 @@ from service_core.changes.models import Change
 from service_core.changes.ports import ResourceRepository, Transaction
 from service_core.changes.resource import Resource
 from service_core.kernel.errors import ApiError, BadRequest, NotFound
+from service_core.kernel.ids import new_id
 from service_core.kernel.operations import HandlerResponse, Operation, RateLimitClass, Scope
 from service_core.kernel.request_parsing import parse_body_strictly, parse_query_parameters_leniently
 from service_core.kernel.schemas import BodyModel
@@ -102,7 +103,7 @@ class BatchExecutor(ChangeExecutor):
     Args:
         executor: of the deployment.
         transaction: of the batch.
-        prepared: position of a write -> what `prepare_writes` read for it before the transaction.
+        prepared: position of a write -> what `prepare_writes` returned for it.
     """
 
     def __init__(
@@ -118,10 +119,19 @@ class BatchExecutor(ChangeExecutor):
         self._transaction = replace(transaction, resources=resources)
         self.writes: Final[list[AppliedWrite]] = []
 
-    async def prepare_before_transaction(self, prepare: Callable[[], Awaitable[Any]]) -> Any:
-        """Returns what was read for the current write before the transaction; reads it now if it refers to another."""
-        position = len(self.writes)
-        return self._prepared[position] if position in self._prepared else await prepare()
+    async def prepare_before_transaction(
+        self,
+        prepare: Callable[[], Awaitable[Any]],  # noqa: ARG002 - it was called before the transaction
+    ) -> Any:
+        """Returns what was read for the current write before the transaction.
+
+        Raises:
+            ApiError: the write was refused then.
+        """
+        prepared = self._prepared[len(self.writes)]
+        if isinstance(prepared, ApiError):
+            raise prepared
+        return prepared
 
     async def preview_or_apply_change(
         self,
@@ -210,9 +220,9 @@ class _RecordingResources:
 async def prepare_writes(
     caller: Caller, executor: ChangeExecutor, routes: WriteRoutes, requests: Sequence[WriteRequest]
 ) -> dict[int, Any]:
-    """Returns what writes read before their transaction, by their position; a refused write is refused again later.
+    """Returns what writes read before their transaction, or the error that refuses them, by their position.
 
-    A write that refers to the id of another one is left out: it is prepared within the transaction.
+    The id of a record that an earlier write creates is not known yet: a new id stands for it.
 
     Args:
         caller: who makes the changes.
@@ -222,15 +232,15 @@ async def prepare_writes(
     """
     preparing = _PreparingExecutor(executor.transactions, executor.resource_types.values())
     prepared: dict[int, Any] = {}
+    placeholders = [str(new_id()) for _ in requests]
     for position, request in enumerate(requests):
-        if _REFERENCE.search(json.dumps([request.path, request.body])):
-            continue
         try:
-            await _apply_write(caller, preparing, routes.find_or_404(request), request)
+            resolved = _with_ids(request, placeholders[:position])
+            await _apply_write(caller, preparing, routes.find_or_404(resolved), resolved)
         except _Prepared as done:
             prepared[position] = done.value
-        except ApiError:
-            continue
+        except ApiError as refusal:
+            prepared[position] = refusal
     return prepared
 
 

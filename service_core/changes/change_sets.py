@@ -72,20 +72,28 @@ def digest_plan(executor: BatchExecutor) -> str:
     """Returns a digest of what a batch changes and of the versions it read; new ids and times do not matter."""
     created = [str(write.change.resource.id) for write in executor.writes if write.change.prior is None]
     versions = {id_: version for id_, version in executor.reads.items() if id_ not in created}
-    content = [[_describe_write(write) for write in executor.writes], sorted(versions.items())]
+    content = [_describe_writes(executor.writes), sorted(versions.items())]
     text = json.dumps(content, sort_keys=True, default=str)
     for position, id_ in enumerate(created):
         text = text.replace(id_, f"$created[{position}]")
     return sha256_hex(text)
 
 
-def _describe_write(write: AppliedWrite) -> list[Any]:
-    change, diff = write.change, write.preview.diff
-    changes = [
-        each.model_dump(mode="json", by_alias=True) | _time_relative_to_change(change, each)
-        for each in diff.changes
-    ]
-    return [diff.action, diff.resource.type, diff.resource.label, change.states[0], changes]
+def _describe_writes(writes: Sequence[AppliedWrite]) -> list[list[Any]]:
+    """Returns each write with the state it found; a state that an earlier write of the batch left follows from that."""
+    described, written = [], set()
+    for write in writes:
+        change, diff = write.change, write.preview.diff
+        is_written_before = change.resource.id in written
+        changes = [
+            each.model_dump(mode="json", by_alias=True, exclude={"from_"} if is_written_before else None)
+            | _time_relative_to_change(change, each)
+            for each in diff.changes
+        ]
+        prior = None if is_written_before else change.states[0]
+        described.append([diff.action, diff.resource.type, diff.resource.label, prior, changes])
+        written.add(change.resource.id)
+    return described
 
 
 def _time_relative_to_change(change: Change, changed: FieldChange) -> dict[str, str]:

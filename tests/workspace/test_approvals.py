@@ -388,11 +388,15 @@ async def test_plan_and_apply_read_rule_targets_outside_their_transaction(
     monkeypatch.setattr(store.transactions, "write", note_open)
     monkeypatch.setattr(store.connections, "list_connections_oldest_first", note_read)
     body = {"rule": {**RULE, "trigger_event": "lead"}}
-    assert (await apply(workspace_api, await plan(workspace_api, [create("/rules", body)]))).status == 200
+    changes = [
+        create("/rules", body),
+        {"method": "PATCH", "path": "/rules/$changes[0].id", "body": {"rule": {"name": "Leads"}}},
+    ]
+    assert (await apply(workspace_api, await plan(workspace_api, changes))).status == 200
     await approvals.demand({**LINKS_RULE, "scope": "service:write:rules"})
     other = {"rule": {**RULE, "trigger_event": "signup"}}
     await approvals.decide(await waiting_write(workspace_api, "POST", "/rules", other))
-    assert len(seen) >= 4
+    assert len(seen) >= 6
     assert not any(seen)
 
 

@@ -5,6 +5,7 @@ once, and a longer chain of changes needs a new one.
 """
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
@@ -132,6 +133,30 @@ async def test_plan_is_outdated_once_what_it_read_has_changed(workspace_api):
     assert refused.refusal == (409, "plan_outdated", None)
     assert [link["name"] for link in await workspace_api.links()] == ["Spring reel"]
     assert (await apply(workspace_api, await plan(workspace_api, [change]))).status == 200
+
+
+async def test_set_changes_a_record_again_that_it_made_or_changed_before(workspace_api):
+    link_id = (await workspace_api.link(slug="summer"))["data"]["id"]
+
+    def rename(id_, name):
+        return {"method": "PATCH", "path": f"/links/{id_}", "body": {"link": {"name": name}}}
+
+    changes = [
+        create("/links", LINK),
+        rename("$changes[0].id", "Autumn"),
+        rename(link_id, "One"),
+        rename(link_id, "Two"),
+        create("/reports", REPORT),
+        {"method": "DELETE", "path": "/reports/$changes[4].id", "body": {}},
+    ]
+    planned = await plan(workspace_api, changes)
+    workspace_api.now += timedelta(minutes=5)
+    applied = await apply(workspace_api, planned)
+    assert applied.status == 200, applied.json
+    assert sorted(link["name"] for link in await workspace_api.links()) == ["Autumn", "Two"]
+    undone = await workspace_api.ask("POST", f"/change-sets/{applied.json['id']}/undo")
+    assert undone.status == 200, undone.json
+    assert [link["name"] for link in await workspace_api.links()] == ["Spring reel"]
 
 
 async def test_plan_is_outdated_once_a_slug_is_taken_or_a_report_is_gone(workspace_api):
