@@ -94,6 +94,11 @@ class _Resources(_InTransaction):
             query = query.where(sa.cast(RESOURCES.c.state, sa.Text).contains(f'"{mentioning_id}"'))
         return await self._fetch(model, query)
 
+    async def count(self, model: type[_Resource], *, field_filters: Mapping[str, str]) -> int:
+        live = self._select_live_newest_first(model, field_filters).order_by(None)
+        query = live.with_only_columns(sa.func.count())
+        return (await self._connection.execute(query)).scalar_one()
+
     async def list_page(
         self,
         model: type[_Resource],

@@ -132,6 +132,9 @@ class RecordReader(Protocol):
             mentioning_id: an id that must occur anywhere in the state.
         """
 
+    async def count(self, model: type[R], *, field_filters: Mapping[str, str]) -> int:
+        """Returns how many records `list_all` would return, without reading their content."""
+
     async def list_page(
         self,
         model: type[R],

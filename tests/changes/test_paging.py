@@ -52,6 +52,8 @@ async def test_page_contains_matching_records_up_to_the_limit(api_client):
         assert [
             note.name for note in await unit.resources.list_all(Note, field_filters={"text": "odd"})
         ] == odd
+        assert await unit.resources.count(Note, field_filters={"text": "odd"}) == len(odd)
+        assert await unit.resources.count(Note, field_filters={"text": "neither"}) == 0
     large = [name for name in odd if int(name) > 1]
     assert (
         await read_all_pages(

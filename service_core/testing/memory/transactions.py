@@ -59,6 +59,9 @@ class _Resources:
         ]
         return sorted(matching, key=lambda record: (record.created_at, record.id), reverse=True)
 
+    async def count(self, model: type[R], *, field_filters: Mapping[str, str]) -> int:
+        return len(await self.list_all(model, field_filters=field_filters))
+
     async def list_page(
         self,
         model: type[R],

@@ -1,7 +1,6 @@
 """Stores a write that a person has to approve, and tells the people who can."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -203,11 +202,14 @@ async def _save_and_delete_old(transaction: Transaction, approval: WriteApproval
     await records.purge_created_until(
         ChangeSet, oldest_waiting, field_filters={"status": ChangeSetStatus.WAITING.value}
     )
-    waiting: Sequence[WriteApproval] = await records.list_all(
-        WriteApproval, field_filters={"status": ApprovalStatus.PENDING.value}
+    pending = {"status": ApprovalStatus.PENDING.value}
+    own = await records.count(
+        WriteApproval, field_filters={**pending, "requester_id": str(approval.requester_id)}
     )
-    own = sum(each.requester_id == approval.requester_id for each in waiting)
-    if own >= MAX_PENDING_OF_PROGRAM or len(waiting) >= MAX_PENDING:
+    if (
+        own >= MAX_PENDING_OF_PROGRAM
+        or await records.count(WriteApproval, field_filters=pending) >= MAX_PENDING
+    ):
         whose = "program" if own >= MAX_PENDING_OF_PROGRAM else "workspace"
         raise Conflict(
             f"Too many writes of this {whose} wait for an approval",
