@@ -5,6 +5,7 @@ import asyncio
 import json
 import sys
 import tempfile
+import time
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -78,10 +79,15 @@ async def run(arguments):
         (area, question) for area, questions in AREAS.items() for question in questions
         if not arguments.area or area in arguments.area
     ][: arguments.limit]  # fmt: skip
+    started = time.perf_counter(), time.process_time()
     shop = generate_shop(arguments.seed)
     with tempfile.TemporaryDirectory() as folder:
         async with serve_shop(Path(folder), shop) as service:
             truth = Truth(shop)
+            elapsed, cpu = time.perf_counter() - started[0], time.process_time() - started[1]
+            sys.stdout.write(
+                f"Set-up of {len(shop.rows)} events: {elapsed:.1f} s, {cpu:.1f} s of processor\n"
+            )
             if arguments.action == "ask":
                 scores = await score_model(service, truth, chosen, arguments)
             else:
