@@ -161,7 +161,7 @@ from service_core.analytics.event_rules.order_deduplication import (
 )
 from service_core.analytics.event_rules.payment_fees import reported_fee_or_by_rate as reported_fee_or_by_rate
 from service_core.analytics.event_rules.payment_fees import (
-    sum_reported_fees_by_charge as sum_reported_fees_by_charge,
+    sum_fees_reported_within_7_days_by_charge as sum_fees_reported_within_7_days_by_charge,
 )
 from service_core.analytics.event_rules.payment_origin import (
     device_report_of_charge_or_itself as device_report_of_charge_or_itself,

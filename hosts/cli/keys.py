@@ -38,10 +38,10 @@ def create_and_print_named_key(
 ) -> None:
     """Create a named key and show it once."""
     from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
-    from service_core.access.scopes import parse_known_scopes
+    from service_core.access.scopes import parse_scopes_rejecting_unknown
     from service_core.kernel.clock import system_clock
 
-    scopes = parse_known_scopes(scope or ["service:read"])
+    scopes = parse_scopes_rejecting_unknown(scope or ["service:read"])
 
     async def create_key(directory: "CredentialStore", owner: "Workspace") -> "KeyWithSecret":
         return await create_named_key_clamping_rate_limit_to_plan(

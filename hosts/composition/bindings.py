@@ -83,7 +83,7 @@ class Bindings:
         Raises:
             StartupError: nothing is bound to the type.
         """
-        kind = requested_type(annotation)
+        kind = type_without_annotated_and_none(annotation)
         try:
             return self.get_or_build(kind)
         except KeyError:
@@ -93,7 +93,7 @@ class Bindings:
             ) from None
 
 
-def requested_type(annotation: Any) -> Any:
+def type_without_annotated_and_none(annotation: Any) -> Any:
     """Returns the type whose value a parameter with this annotation gets; the None of an optional type is ignored."""
     kind = strip_annotated(annotation)
     if NoneType in get_args(kind):

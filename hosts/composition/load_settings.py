@@ -58,17 +58,14 @@ def load_settings_with_environment(file: Path | None) -> Settings:
         return _LayeredSettings(**table)
     except ValidationError as fault:
         wrong = "; ".join(
-            ": ".join(filter(None, (".".join(map(str, error["loc"])), _validation_message(error["msg"]))))
+            ": ".join(
+                filter(None, (".".join(map(str, error["loc"])), error["msg"].removeprefix("Value error, ")))
+            )
             for error in fault.errors()
         )
         raise StartupError(f"A setting has a value that does not fit. {wrong}.") from None
     except SettingsError as fault:
         raise StartupError(f"{fault}. Lists are written as JSON in an environment variable.") from None
-
-
-def _validation_message(message: str) -> str:
-    """Returns the message of a validator without the prefix of the library."""
-    return message.removeprefix("Value error, ")
 
 
 def list_setting_names() -> tuple[str, ...]:

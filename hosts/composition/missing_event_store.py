@@ -50,16 +50,16 @@ class MissingEventStoreCheck:
         has_tables = getattr(self._events, "has_tables", None)
         if not callable(has_tables) or await has_tables():
             return
-        lost = await self._describe_lost_store()
+        lost = await self._describe_lost_event_store_or_empty()
         if lost and not await has_tables():  # another process may have created them meanwhile
             raise StartupError(f"The event store of storage.events is missing{lost}. {_REMEDY}")
 
-    async def _describe_lost_store(self) -> str:
+    async def _describe_lost_event_store_or_empty(self) -> str:
         """Returns what is known of the event store that was used before; empty if nothing is lost without it."""
         known = await self._workspace.event_store_record.find_event_store()
         if known is not None and not known.location:
             return ""
-        stored = await self._count_stored_events()
+        stored = await self._stored_event_count_or_zero_if_unreadable()
         if stored:
             return f", but {stored} events were stored in it"
         if known is not None and (
@@ -68,7 +68,7 @@ class MissingEventStoreCheck:
             return f": this deployment uses {known.location} since {known.since:%Y-%m-%d}"
         return ""
 
-    async def _count_stored_events(self) -> int:
+    async def _stored_event_count_or_zero_if_unreadable(self) -> int:
         """Returns how many events the ledger counts as stored; 0 if the queue is not open or cannot be read now."""
         if self._ledger is None:
             return 0

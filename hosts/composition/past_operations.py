@@ -97,7 +97,7 @@ class PastOperations:
         """
         state = await self._ports.events.read_history_state(caller.workspace.id, as_of)
         await self._require_restorable(caller, as_of, state)
-        restored = await self._find_or_restore(caller.workspace.id, as_of, state)
+        restored = await self._restore_once_and_add_user(caller.workspace.id, as_of, state)
         try:
             warnings = (
                 () if state.deleted_at is None or state.deleted_at <= as_of else (_deletion_warning(state),)
@@ -107,7 +107,7 @@ class PastOperations:
             loop = asyncio.get_running_loop()
             restored.users -= 1
             restored.used_at = loop.time()
-            loop.call_later(_UNUSED_SECONDS, self._close_unused)
+            loop.call_later(_UNUSED_SECONDS, self._start_closing_unused_instants)
 
     async def aclose(self) -> None:
         """Closes the restored stores."""
@@ -135,16 +135,18 @@ class PastOperations:
                 hint="The setting history.max_events raises the limit.",
             )
 
-    async def _find_or_restore(
+    async def _restore_once_and_add_user(
         self, workspace_id: UUID, as_of: datetime, state: EventHistoryState
     ) -> _Restored:
         """Returns the facts of an instant, with one more user."""
         key = workspace_id, as_of, state.deleted_at
-        await self._close_idle(lambda other, _: other[0] == workspace_id and other[2] != state.deleted_at)
+        await self._close_unread_instants_where(
+            lambda other, _: other[0] == workspace_id and other[2] != state.deleted_at
+        )
         if key not in self._restored:
             async with self._hold_restore_lock():
                 if key not in self._restored:
-                    await self._make_room()
+                    await self._close_oldest_unread_below_limit()
                     self._restored[key] = await self._restore_within_time_limit(workspace_id, as_of, state)
                 return self._add_user(key)
         return self._add_user(key)
@@ -171,21 +173,23 @@ class PastOperations:
         finally:
             self._restoring.release()
 
-    def _close_unused(self) -> None:
+    def _start_closing_unused_instants(self) -> None:
         """Begins to close the instants that nobody read for a while."""
         unused_since = asyncio.get_running_loop().time() - _UNUSED_SECONDS
-        closing = asyncio.create_task(self._close_idle(lambda _, restored: restored.used_at <= unused_since))
+        closing = asyncio.create_task(
+            self._close_unread_instants_where(lambda _, restored: restored.used_at <= unused_since)
+        )
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
 
-    async def _close_idle(self, is_outdated: Callable[[_Key, _Restored], bool]) -> None:
+    async def _close_unread_instants_where(self, is_outdated: Callable[[_Key, _Restored], bool]) -> None:
         """Closes the restored instants that meet a condition and are not read now."""
         while key := next(
             (key for key, each in self._restored.items() if not each.users and is_outdated(key, each)), None
         ):
             await self._restored.pop(key).store.aclose()
 
-    async def _make_room(self) -> None:
+    async def _close_oldest_unread_below_limit(self) -> None:
         """Closes the restored instants that were used longest ago.
 
         Raises:
@@ -207,7 +211,7 @@ class PastOperations:
         try:
             async with asyncio.timeout(self._settings.history.restore_seconds):
                 await self._copy_events(workspace_id, as_of, store)
-            return _Restored(store, await self._bind(store, as_of, state))
+            return _Restored(store, await self._bindings_over_past_event_store(store, as_of, state))
         except TimeoutError:
             await store.aclose()
             raise ServiceUnavailable(
@@ -232,7 +236,9 @@ class PastOperations:
         for event_id in await events.list_revoked_links_as_of(workspace_id, as_of):
             await store.revoke_identity_link(workspace_id, event_id)
 
-    async def _bind(self, store: Any, as_of: datetime, state: EventHistoryState) -> Bindings:
+    async def _bindings_over_past_event_store(
+        self, store: Any, as_of: datetime, state: EventHistoryState
+    ) -> Bindings:
         present = self._ports
         queue = PastQueue(await present.queue.state(), state, as_of)
         workspace_parts = {

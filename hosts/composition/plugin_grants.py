@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, get_type_hints
 
-from hosts.composition.bindings import requested_type
+from hosts.composition.bindings import type_without_annotated_and_none
 from service_core.access.models import AnonymousCaller, Caller, SignupCaller
 from service_core.access.public_urls import PublicUrls
 from service_core.analytics.attribution.models import AttributionModels
@@ -78,13 +78,13 @@ def _requested_grants(
     """
     credential_types = _CREDENTIAL_TYPES.union(settings_models) - {plugin.info.settings}
     for requester, annotation in _annotations_of_operations(plugin):
-        requested = requested_type(annotation)
+        requested = type_without_annotated_and_none(annotation)
         if requested in credential_types:
             yield requester, requested, PluginData.CREDENTIALS
         elif requested not in _TYPES_WITHOUT_GRANT and requested.__module__.startswith(_CORE):
             yield requester, requested, PluginData.WORKSPACES
     for requester, annotation in _annotations_of_tasks(plugin):
-        if (requested := requested_type(annotation)) in credential_types:
+        if (requested := type_without_annotated_and_none(annotation)) in credential_types:
             yield requester, requested, PluginData.CREDENTIALS
 
 

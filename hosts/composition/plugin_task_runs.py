@@ -39,7 +39,7 @@ async def read_task_runs(store: WorkspaceStore, registry: Registry) -> dict[tupl
     ids = [(hook, id_) for hook in TASK_TYPE_BY_HOOK for id_ in getattr(registry, hook)]
     workspaces = [workspace.id for workspace in await store.credentials.list_workspaces()] if ids else []
     return {
-        (hook, id_): _sum_up(
+        (hook, id_): _latest_outcome_and_waiting_count(
             [
                 run
                 for workspace_id in workspaces
@@ -57,7 +57,7 @@ async def _list_runs(
     return [*await store.notifications.list_notifications_of_source(workspace_id, source_id, _MAX_RUNS)]
 
 
-def _sum_up(runs: list[Notification]) -> TaskRuns:
+def _latest_outcome_and_waiting_count(runs: list[Notification]) -> TaskRuns:
     ended = {run.done_at: run for run in runs if run.done_at is not None}
     latest = ended[max(ended)] if ended else None
     failed = [run for run in runs if run.error is not None and run.attempts]

@@ -36,16 +36,16 @@ def _describe_method_difference(adapter: object, name: str, declared: Callable[.
     actual = getattr(adapter, name, None)
     if not callable(actual):
         return f"it has no method {name}{_without_self(signature)}"
-    if inspect.iscoroutinefunction(declared) and _returns_no_awaitable(actual):
+    if inspect.iscoroutinefunction(declared) and _is_annotated_as_not_awaitable(actual):
         return f"{name} has to be async"
     if _is_plain_function(declared) and inspect.iscoroutinefunction(actual):
         return f"{name} must not be async"
-    if not _accepts_calls(actual, signature):
+    if not _accepts_all_and_only_required_arguments(actual, signature):
         return f"{name} does not take {_without_self(signature)}"
     return None
 
 
-def _returns_no_awaitable(actual: Callable[..., Any]) -> bool:
+def _is_annotated_as_not_awaitable(actual: Callable[..., Any]) -> bool:
     """Returns whether a method is a plain function that is annotated to return something else than an awaitable."""
     if not (inspect.ismethod(actual) or inspect.isfunction(actual)) or inspect.iscoroutinefunction(actual):
         return False
@@ -63,7 +63,9 @@ def _is_plain_function(declared: Callable[..., Any]) -> bool:
     )
 
 
-def _accepts_calls(actual: Callable[..., Any], signature: inspect.Signature) -> bool:
+def _accepts_all_and_only_required_arguments(
+    actual: Callable[..., Any], signature: inspect.Signature
+) -> bool:
     """Returns whether a method takes every argument of a signature, and no more than its required ones."""
     try:
         own = inspect.signature(actual)

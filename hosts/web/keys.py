@@ -21,7 +21,7 @@ from service_core.access.key_management import KeyManagement
 from service_core.access.members.models import Member
 from service_core.access.models import CredentialKind, Workspace
 from service_core.access.roles import GRANTABLE_KEY_SCOPES, ROLE_PERMISSIONS, Permission
-from service_core.access.scopes import parse_known_scopes
+from service_core.access.scopes import parse_scopes_rejecting_unknown
 from service_core.kernel.errors import ApiError, BadRequest, NotFound
 
 KeyCreation = Callable[[KeyManagement, Workspace, Member], Awaitable[KeyWithSecret]]
@@ -42,7 +42,7 @@ async def create_key_once(context: PageContext, public_id: str) -> Response:
         context,
         public_id,
         lambda settings, workspace, by: settings.create_named_key_if_permitted(
-            workspace, by, form.text("name"), parse_known_scopes(form.all("scope"))
+            workspace, by, form.text("name"), parse_scopes_rejecting_unknown(form.all("scope"))
         ),
     )
 

@@ -10,7 +10,6 @@ from service_core.plugin import (
     Conversion,
     Customer,
     Destination,
-    LineItem,
     epoch_milliseconds,
     hashing,
     platform_http,
@@ -80,9 +79,7 @@ def _event_data_with_contents_if_allowed(conversion: Conversion, data_type: str)
         type=data_type,
         amount=conversion.value,
         currency=conversion.currency,
-        contents=[_item_body(item) for item in contents],
+        contents=[
+            platform_http.drop_empty(id=item.id, name=item.name, quantity=item.quantity) for item in contents
+        ],
     )
-
-
-def _item_body(content: LineItem) -> dict[str, Any]:
-    return platform_http.drop_empty(id=content.id, name=content.name, quantity=content.quantity)

@@ -361,9 +361,11 @@ class MemoryEventStore(MemoryEventHistory):
         """Returns how many units reach each step."""
         return funnel.evaluate_funnel(query, self._scan_events(query.scope))
 
-    async def list_units_of_step(self, query: FunnelStepUnitsQuery) -> tuple[list[FunnelStepUnit], int]:
+    async def list_units_of_step_and_total(
+        self, query: FunnelStepUnitsQuery
+    ) -> tuple[list[FunnelStepUnit], int]:
         """Returns a page of the units of a funnel's step and the number of all."""
-        return funnel.list_units_of_step(query, self._scan_events(query.funnel.scope))
+        return funnel.list_units_of_step_and_total(query, self._scan_events(query.funnel.scope))
 
     async def list_start_values(self, query: FunnelStartValuesQuery) -> list[ColumnValueCount]:
         """Returns the most frequent values of a column among the events that start a funnel."""

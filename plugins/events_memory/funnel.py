@@ -35,7 +35,7 @@ def evaluate_funnel(plan: FunnelReaderQuery, history: WorkspaceEvents) -> Funnel
     return FunnelResult([_step_count_and_durations(reached, k) for k in range(len(plan.steps))], still_open)
 
 
-def list_units_of_step(
+def list_units_of_step_and_total(
     query: FunnelStepUnitsQuery, history: WorkspaceEvents
 ) -> tuple[list[FunnelStepUnit], int]:
     """Returns a page of the units of a step, latest start first, and the number of all."""

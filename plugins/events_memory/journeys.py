@@ -23,7 +23,12 @@ def list_journeys(query: JourneysQuery, history: WorkspaceEvents) -> JourneysRes
     """Returns a page of journeys, the latest booked first, the number of all, and the sum of their credit."""
     credited = _credits_by_unit(query, history)
     units = sorted(credited, key=lambda unit: (max(share.at for share in credited[unit]), unit), reverse=True)
-    parts = {unit: _sum_credits(credited[unit], query.scope) for unit in units}
+    parts = {
+        unit: _sum_journey_credits(
+            _to_journey_credit_unless_foreign(share, query.scope) for share in credited[unit]
+        )
+        for unit in units
+    }
     page = units[query.offset : query.offset + query.limit]
     touches = _touches_by_unit(query, history)
     journeys = [
@@ -51,10 +56,6 @@ def _credits_by_unit(query: JourneysQuery, history: WorkspaceEvents) -> dict[_Un
 def _unit_key(share: TouchCredit) -> _UnitKey:
     unit = share.conversion
     return unit.event.seq, unit.is_refund
-
-
-def _sum_credits(shares: Iterable[TouchCredit], scope: QueryScope) -> JourneyCredit:
-    return _sum_journey_credits(_to_journey_credit_unless_foreign(share, scope) for share in shares)
 
 
 def _to_journey_credit_unless_foreign(share: TouchCredit, scope: QueryScope) -> JourneyCredit:

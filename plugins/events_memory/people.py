@@ -212,14 +212,14 @@ def list_id_conflicts_and_count_all(
         key=lambda item: (_count_users(item[1]), max(event_time_key(e[-1]) for e in item[1].values())),
         reverse=True,
     )
-    return [_to_id_conflict(*external, by) for external, by in shared[:limit]], len(shared)
+    return [_build_id_conflict(*external, by) for external, by in shared[:limit]], len(shared)
 
 
 def _count_users(persons: Iterable[str]) -> int:
     return sum(user_id_of_person(person) is not None for person in persons)
 
 
-def _to_id_conflict(
+def _build_id_conflict(
     namespace: str, external_id: str, events_by_person: Mapping[str, list[Event]]
 ) -> ExternalIdConflict:
     claims = (

@@ -42,7 +42,7 @@ from service_core.plugin import (
     refund_amounts_without_tax_and_shipping,
     repeated_order_reports_within_7_days,
     resolve_identities_ignoring_bots,
-    sum_reported_fees_by_charge,
+    sum_fees_reported_within_7_days_by_charge,
     value_matches,
 )
 
@@ -272,7 +272,7 @@ class WorkspaceEvents:
     @cached_property
     def reported_fees(self) -> Mapping[int, int]:
         """Fees of charges that other events report, by the sequence number of the charge."""
-        return sum_reported_fees_by_charge(self.charges, self.all_events)
+        return sum_fees_reported_within_7_days_by_charge(self.charges, self.all_events)
 
     @cached_property
     def first_charge_seqs(self) -> set[int]:

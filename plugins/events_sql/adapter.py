@@ -22,7 +22,7 @@ from plugins.events_sql.reads.cohorts import evaluate_cohorts
 from plugins.events_sql.reads.experiment import evaluate_experiment
 from plugins.events_sql.reads.funnels.funnel import evaluate_funnel
 from plugins.events_sql.reads.funnels.funnel_start_values import list_start_values
-from plugins.events_sql.reads.funnels.funnel_units import list_units_of_step
+from plugins.events_sql.reads.funnels.funnel_units import list_units_of_step_and_total
 from plugins.events_sql.reads.items import sum_items_booked_in_span
 from plugins.events_sql.reads.journeys import list_journeys
 from plugins.events_sql.reads.paths import session_paths
@@ -416,10 +416,12 @@ class SqlEventStore(EventDeletion, SqlEventHistory):
         """Returns how many units reach each step."""
         return await self._engine.run_read_within_time_budget(lambda runner: evaluate_funnel(query, runner))
 
-    async def list_units_of_step(self, query: FunnelStepUnitsQuery) -> tuple[list[FunnelStepUnit], int]:
+    async def list_units_of_step_and_total(
+        self, query: FunnelStepUnitsQuery
+    ) -> tuple[list[FunnelStepUnit], int]:
         """Returns a page of the units of a funnel's step and the number of all."""
         return await self._engine.run_read_within_time_budget(
-            lambda runner: list_units_of_step(query, runner)
+            lambda runner: list_units_of_step_and_total(query, runner)
         )
 
     async def list_start_values(self, query: FunnelStartValuesQuery) -> list[ColumnValueCount]:

@@ -67,7 +67,7 @@ def map_fully_paid_order(order: MessageFields) -> MappedMessage:
     )
 
 
-def map_cancelled_order(order: MessageFields) -> MappedMessage:
+def map_cancelled_order_without_amounts(order: MessageFields) -> MappedMessage:
     """Maps a cancelled order without amounts; its refunds have messages of their own."""
     reason = order.text("cancel_reason")
     return _map_order_event(
@@ -117,7 +117,7 @@ MAPPERS_BY_TOPIC: Final[Mapping[str, Callable[[MessageFields], MappedMessage]]] 
     {
         "checkouts/create": map_started_checkout,
         "customers/create": map_customer_identity,
-        "orders/cancelled": map_cancelled_order,
+        "orders/cancelled": map_cancelled_order_without_amounts,
         "orders/fulfilled": map_fulfilled_order,
         "orders/paid": map_fully_paid_order,
         "refunds/create": map_refund,

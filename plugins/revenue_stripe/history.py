@@ -14,7 +14,6 @@ from service_core.plugin import (
     ImportEntry,
     ImportFile,
     ImportSourceInfo,
-    MappedMessage,
     json_object,
     to_import_entry_without_subscription_facts,
 )
@@ -62,16 +61,14 @@ def _map_object(about: _Objects) -> ImportEntry:
     else:
         messages = tuple(_MESSAGES_BY_OBJECT[kind](about))
     try:
-        mapped = [message for message in (map_message(m, "") for m in messages) if _has_event(message)]
+        mapped = [
+            message for message in (map_message(m, "") for m in messages) if message.event_name is not None
+        ]
     except ValueError:
         return ImportEntry(None, "malformed", day=day)
     if not mapped:
         return ImportEntry(None, NO_EVENT, day=day)
     return to_import_entry_without_subscription_facts(Stripe(), mapped)
-
-
-def _has_event(message: MappedMessage) -> bool:
-    return message.event_name is not None
 
 
 def _messages_of_payment_intent(intent: _Objects) -> Iterator[_Objects]:

@@ -200,16 +200,12 @@ def _invoice_tax_of_any_api_version(invoice: MessageFields) -> Decimal | None:
 def _invoice_shipping(invoice: MessageFields) -> Decimal | None:
     """Returns the shipping before tax; 0 for an explicit null, None if it is not listed."""
     subtotal = invoice.object("shipping_cost").number("amount_subtotal")
-    return _ZERO if subtotal is None and _is_null(invoice, "shipping_cost") else subtotal
+    return _ZERO if subtotal is None and invoice.values.get("shipping_cost", "absent") is None else subtotal
 
 
 def _sum_if_listed(about: MessageFields, name: str) -> Decimal | None:
     """Returns the sum of a list of amounts: 0 for an empty one, None if there is none."""
     return _sum_amounts(about.objects(name)) if name in about.values else None
-
-
-def _is_null(about: MessageFields, name: str) -> bool:
-    return name in about.values and about.values[name] is None
 
 
 def _sum_amounts(parts: Iterable[MessageFields]) -> Decimal:

@@ -55,7 +55,7 @@ def require_active_workspace(auth_context: AuthContext | Caller) -> None:
         )
 
 
-def parse_known_scopes(scope_names: Iterable[str]) -> frozenset[Scope]:
+def parse_scopes_rejecting_unknown(scope_names: Iterable[str]) -> frozenset[Scope]:
     """Returns the scopes with these names.
 
     Raises:

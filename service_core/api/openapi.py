@@ -281,7 +281,7 @@ def _remove_null_choice_and_default(schema: dict[str, Any]) -> dict[str, Any]:
     return rest | ({"anyOf": choices} if choices else {})
 
 
-def _response_content(op: Operation, schemas: _OperationSchemas, answer: Any) -> dict[str, Any]:
+def _json_and_table_file_content(op: Operation, schemas: _OperationSchemas, answer: Any) -> dict[str, Any]:
     if op.answer is FileResponse:
         return {kind: _media_type({"type": "string"}, answer) for kind in FILE_MEDIA_TYPES}
     files = (
@@ -300,7 +300,7 @@ def _describe_responses(
     success = {
         str(status): {
             "description": op.summary,
-            "content": _response_content(
+            "content": _json_and_table_file_content(
                 op, schemas, example.get("answer") if status == example.get("status") else None
             ),
             **({"headers": headers} if headers else {}),

@@ -16,7 +16,7 @@ _COLUMN_BY_FIELD: Final[Mapping[str, str]] = MappingProxyType(
 _COOKIE_TEXT_FIELDS: Final = ("cookies", "cookie")
 
 
-def parse_browser_ids(*sources: Mapping[str, Any]) -> dict[str, str]:
+def first_sent_browser_ids_by_column(*sources: Mapping[str, Any]) -> dict[str, str]:
     """Returns the browser ids by column.
 
     Args:

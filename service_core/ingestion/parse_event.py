@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from service_core.access.models import Workspace
-from service_core.ingestion.browser_ids import parse_browser_ids
+from service_core.ingestion.browser_ids import first_sent_browser_ids_by_column
 from service_core.ingestion.consent import is_consent_denied
 from service_core.ingestion.event_ids import (
     EventIds,
@@ -143,7 +143,7 @@ def parse_event(
         context,
         _trimmed_ids_without_placeholders(external_ids) if external_ids else None,
         body.get("ip"),
-        parse_browser_ids(properties, context, *((body,) if flat else ())),
+        first_sent_browser_ids_by_column(properties, context, *((body,) if flat else ())),
         is_consent_denied(properties, context, body),
         _parse_sdk(context, properties, body if flat else {}),
     )

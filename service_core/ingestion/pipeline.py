@@ -300,7 +300,10 @@ class IngestPipeline:
             if unused or step.transform_reasons:
                 ignored[step.queued.seq] = (*unused, *step.transform_reasons)
         events = rows.columns()
-        candidates = [_rule_candidate(stored[place], events[place]) for place in triggered]
+        candidates = [
+            RuleCandidate(events[place], _end_user_agent(stored[place], events[place].source))
+            for place in triggered
+        ]
         return _EnrichedBatch(events, candidates, quarantined, ignored, dropped, gaps)
 
     def _transform_or_drop(
@@ -421,10 +424,6 @@ def event_count_of_next_batch_by_mean_size(latest: Sequence[QueuedEvent], most: 
 
 def _is_kept_raw(arrival: ReceivedEvent) -> bool:
     return arrival.channel is IngestEndpoint.WEBHOOK and UNPARSED_HEADER in arrival.headers
-
-
-def _rule_candidate(step: _ParsedEventOfWorkspace, event: Event) -> RuleCandidate:
-    return RuleCandidate(event, _end_user_agent(step, event.source))
 
 
 def _end_user_agent(arrival: _ParsedEventOfWorkspace, source: str) -> str | None:

@@ -13,7 +13,7 @@ from service_core.access.api_keys import (
 )
 from service_core.access.billing_plans import BILLING_PLANS
 from service_core.access.models import AuthContext, CredentialKind
-from service_core.access.scopes import parse_known_scopes, require_active_workspace, require_scope
+from service_core.access.scopes import parse_scopes_rejecting_unknown, require_active_workspace, require_scope
 from service_core.kernel.errors import BadRequest, Forbidden, NotFound
 from service_core.kernel.ids import new_id, sha256_hex
 from service_core.kernel.operations import Scope
@@ -133,9 +133,9 @@ def test_missing_scope_error_names_the_scope(initialized_deployment):
 
 
 def test_unknown_scope_error_lists_the_known_scopes():
-    assert parse_known_scopes(["service:read", "service:read"]) == {Scope.READ}
+    assert parse_scopes_rejecting_unknown(["service:read", "service:read"]) == {Scope.READ}
     with pytest.raises(BadRequest) as caught:
-        parse_known_scopes(["service:read", "service:write:everything"])
+        parse_scopes_rejecting_unknown(["service:read", "service:write:everything"])
     assert caught.value.code == "unknown_scope"
     assert "service:propose:scripts" in caught.value.hint
 

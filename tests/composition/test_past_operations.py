@@ -15,6 +15,6 @@ async def test_restored_instant_is_read_while_another_one_is_restored():
     past = PastOperations(None, None)
     past._restored[WORKSPACE_ID, NOON, None] = restored = _Restored(None, None)
     async with past._restoring:
-        reading = past._find_or_restore(WORKSPACE_ID, NOON, SimpleNamespace(deleted_at=None))
+        reading = past._restore_once_and_add_user(WORKSPACE_ID, NOON, SimpleNamespace(deleted_at=None))
         assert await asyncio.wait_for(reading, 5) is restored
     assert restored.users == 1

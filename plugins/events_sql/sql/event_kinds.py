@@ -59,7 +59,9 @@ def is_revenue_event(name: Expression, scope: QueryScope | None = None) -> Expre
     """
     listed, custom = (
         _revenue_names(scope),
-        CUSTOM_REVENUE if scope is None else _literal_custom_revenue(scope),
+        CUSTOM_REVENUE
+        if scope is None
+        else sa.literal(scope.conversions.custom_revenue, CUSTOM_REVENUE.type),
     )
     return sa.or_(
         name_in(name, PAID_EVENTS), fn.InArray(name, listed), sa.and_(custom, is_custom_event(name))
@@ -75,10 +77,6 @@ def _revenue_names(scope: QueryScope | None) -> Expression:
     if scope is None:
         return REVENUE_NAMES
     return sa.literal(sorted(scope.conversions.revenue_names), REVENUE_NAMES.type)
-
-
-def _literal_custom_revenue(scope: QueryScope) -> Expression:
-    return sa.literal(scope.conversions.custom_revenue, CUSTOM_REVENUE.type)
 
 
 def charge_or_refund_kind(event_columns: Any, scope: QueryScope | None = None) -> Expression:

@@ -24,7 +24,7 @@ from service_core.access.models import Caller, SignupCaller
 from service_core.access.ports import CredentialStore
 from service_core.access.public_urls import PublicUrls
 from service_core.access.roles import Permission, require_can_grant_key_scopes, require_permission
-from service_core.access.scopes import parse_known_scopes
+from service_core.access.scopes import parse_scopes_rejecting_unknown
 from service_core.kernel.errors import BadRequest, Forbidden, NotFound
 from service_core.kernel.operations import (
     ANY_SCOPE,
@@ -160,7 +160,7 @@ async def create_key(
 
 
 def _parse_required_scopes(scope_names: list[str]) -> frozenset[Scope]:
-    scopes = parse_known_scopes(scope_names)
+    scopes = parse_scopes_rejecting_unknown(scope_names)
     if not scopes:
         raise BadRequest("A key needs at least one scope", "missing_field", field="scopes")
     return scopes

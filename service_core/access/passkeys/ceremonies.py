@@ -192,12 +192,12 @@ class PasskeySignIn:
             )
         try:
             return await self._sign_in.open_session(
-                await self._consume_challenge_and_verify_owner(challenge_token, response, browser)
+                await self._consume_challenge_verify_owner_and_count_use(challenge_token, response, browser)
             )
         except InvalidPasskeyResponse:
             raise Unauthorized("This passkey is not registered here") from None
 
-    async def _consume_challenge_and_verify_owner(
+    async def _consume_challenge_verify_owner_and_count_use(
         self, challenge_token: str, response: AuthenticationResponse, browser: BrowserContext
     ) -> Account:
         webauthn, party = self._require_verifier_and_party()

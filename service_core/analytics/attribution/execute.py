@@ -101,7 +101,12 @@ class RuleBasedAttribution:
                 SESSIONS,
             ),
             dimensions=grouping.session_and_touch_columns_by_relation,
-            order=(ColumnSort("m0"), ColumnSort("m1"), ColumnSort("m2"), *_sort_by_dimensions(grouping)),
+            order=(
+                ColumnSort("m0"),
+                ColumnSort("m1"),
+                ColumnSort("m2"),
+                *(ColumnSort(f"d{i}", descending=False) for i in range(len(grouping.touch_columns))),
+            ),
             limit=limit,
             credit=self.credit,
         )
@@ -158,10 +163,6 @@ class DataDrivenAttribution:
             )
         ordered = sorted(groups_by_key.values(), key=_sort_key_by_revenue_then_conversions_desc)
         return ordered[:limit], limit is not None and len(ordered) > limit
-
-
-def _sort_by_dimensions(grouping: Grouping) -> Iterable[ColumnSort]:
-    return (ColumnSort(f"d{i}", descending=False) for i in range(len(grouping.touch_columns)))
 
 
 def _iterate_rows_by_key(result: AggregateResult) -> Iterable[tuple[TouchKey, Mapping[Aggregation, Any]]]:

@@ -49,10 +49,10 @@ async def read_segment_conditions_by_relation(
             field="segment_id",
             hint="Choose a rule-based model.",
         )
-    return compile_conditions_by_relation(filters, queries.catalog)
+    return compile_event_and_credit_conditions(filters, queries.catalog)
 
 
-def compile_conditions_by_relation(
+def compile_event_and_credit_conditions(
     filters: Sequence[DimensionFilter], catalog: Catalog
 ) -> ConditionsByRelation:
     """Returns the conditions of filters on events and on credits; those of a relation without such rows match nothing."""

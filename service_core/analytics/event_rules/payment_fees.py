@@ -24,7 +24,9 @@ def is_fee_report(event: Event) -> bool:
     return is_counted and event.event_name == PAYMENT_FEE_EVENT and event.fee is not None
 
 
-def sum_reported_fees_by_charge(charges: Iterable[Event], events: Iterable[Event]) -> Mapping[int, int]:
+def sum_fees_reported_within_7_days_by_charge(
+    charges: Iterable[Event], events: Iterable[Event]
+) -> Mapping[int, int]:
     """Returns the reported fees of charges in minor units, by the sequence number of the charge.
 
     A report belongs to each charge of its order id or payment id in its currency less than 7 days before or after it.

@@ -41,7 +41,7 @@ from service_core.analytics.query.unmeasured_platforms import (
 from service_core.analytics.reads.metric_values import (
     list_unavailable_with_reasons,
     resolve_comparison_range,
-    resolve_date_range_or_all_time,
+    resolve_range_reading_first_event_for_all_time,
 )
 from service_core.ingestion.ledger import start_of_hour
 from service_core.ingestion.ports import IngestQueue
@@ -85,7 +85,7 @@ async def post_explain_change(
 
     Contributions of a dimension add up to the change. `anomalies` are unusual days, `coverage` days with missing data.
     """
-    date_range = await resolve_date_range_or_all_time(body.date_range, caller, event_reader)
+    date_range = await resolve_range_reading_first_event_for_all_time(body.date_range, caller, event_reader)
     previous_range = await resolve_comparison_range(body.compare, date_range, caller, event_reader)
     if previous_range is None:
         raise BadRequest("compare names no range", "invalid_parameter", field="compare")
@@ -100,7 +100,7 @@ async def post_explain_change(
     totals = await gather_or_cancel(reader.read_total_row(previous_range), reader.read_total_row(date_range))
     before, after = (row.values[0] for row in totals)
     drivers = await explainer.explain_by_dimensions(dimensions, totals)
-    anomalies = await _find_anomalies(reader, date_range, event_reader)
+    anomalies = await _find_unusual_days_of_range_up_to_366_days(reader, date_range, event_reader)
     unmeasured = await queries.list_platforms_with_touches_but_no_spend(caller, query, reader.snapshot)
     coverage = [
         *await _find_coverage_gaps(caller, queue, (previous_range, date_range)),
@@ -254,7 +254,7 @@ def _list_unavailable_of_totals_and_drivers(
     return list_unavailable_with_reasons((metric.id,), *found)
 
 
-async def _find_anomalies(
+async def _find_unusual_days_of_range_up_to_366_days(
     reader: GroupValueReader, date_range: ResolvedRange, event_reader: EventReader
 ) -> list[Anomaly]:
     """Returns the unusual days of a range that are over; none over more than 366 days."""

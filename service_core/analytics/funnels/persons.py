@@ -75,7 +75,7 @@ async def list_funnel_persons(
     """
     _refuse_step_outside_funnel(query)
     funnel = await build_funnel_reader_query(query, caller, queries)
-    units, total = await funnel_reader.list_units_of_step(
+    units, total = await funnel_reader.list_units_of_step_and_total(
         FunnelStepUnitsQuery(funnel, query.step - 1, query.outcome == "dropped", query.limit, query.offset)
     )
     date_range = query.resolve_range_or_default(caller)

@@ -120,7 +120,9 @@ class FunnelReader(Protocol):
     async def read_funnel(self, query: FunnelReaderQuery) -> FunnelResult:
         """Returns how many units reach each step."""
 
-    async def list_units_of_step(self, query: FunnelStepUnitsQuery) -> tuple[list[FunnelStepUnit], int]:
+    async def list_units_of_step_and_total(
+        self, query: FunnelStepUnitsQuery
+    ) -> tuple[list[FunnelStepUnit], int]:
         """Returns a page of the units of a step and the number of all.
 
         Their number is that of `FunnelStep.count`. The attempt that started last comes first, equals by the sequence

@@ -95,7 +95,7 @@ class CurrencyConverter:
         """Returns the scope with the rates that its money needs, for reads too long to repeat."""
         if self.rate_lookup.source is None:
             return scope
-        return await self._add_rates_unless_all_in_target_currency(
+        return await self._with_rates_unless_all_in_target_currency(
             scope,
             await self._query_unconverted_currencies(_build_unfiltered_unconverted_payments_query(scope)),
         )
@@ -118,7 +118,7 @@ class CurrencyConverter:
         known_currencies = self._seen_currencies.get(scope.workspace_id, frozenset())
         look_ahead = _attribution_window_if_booked_at_touch(unconverted_query.credit)
         result = await run_in_scope(
-            await self._add_rates_unless_all_in_target_currency(scope, known_currencies, look_ahead)
+            await self._with_rates_unless_all_in_target_currency(scope, known_currencies, look_ahead)
         )
         if self.rate_lookup.source is None or not lacks_rates(result):
             return result
@@ -127,10 +127,10 @@ class CurrencyConverter:
             return result
         self._remember_currencies_evicting_oldest(scope.workspace_id, currencies)
         return await run_in_scope(
-            await self._add_rates_unless_all_in_target_currency(scope, currencies, look_ahead)
+            await self._with_rates_unless_all_in_target_currency(scope, currencies, look_ahead)
         )
 
-    async def _add_rates_unless_all_in_target_currency(
+    async def _with_rates_unless_all_in_target_currency(
         self, scope: QueryScope, currencies: frozenset[str], look_ahead: timedelta = timedelta()
     ) -> QueryScope:
         if not currencies - {scope.currency}:

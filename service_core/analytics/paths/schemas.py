@@ -93,18 +93,18 @@ def _parse_texts_and_json_arrays(sent: Sequence[str]) -> tuple[str, ...]:
     """
     values: list[Any] = []
     for text in sent:
-        values += _parse_json_array(text) if text.lstrip().startswith("[") else [text]
+        values += _parse_json_array_or_bad_request(text) if text.lstrip().startswith("[") else [text]
     if not all(isinstance(value, str) and value for value in values):
         raise _invalid_through()
     return tuple(values)
 
 
-def _parse_json_array(text: str) -> list[Any]:
+def _parse_json_array_or_bad_request(text: str) -> list[Any]:
     try:
-        parsed = json.loads(text)
+        parsed: list[Any] = json.loads(text)
     except (ValueError, RecursionError):
         raise _invalid_through() from None
-    return parsed if isinstance(parsed, list) else [None]
+    return parsed
 
 
 def _invalid_through() -> BadRequest:

@@ -16,8 +16,6 @@ from service_core.ingestion.event_names import IDENTIFY_EVENT
 from service_core.ingestion.models import Event
 
 _LOWERCASE_ASCII: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
-MergedPersons = Mapping[str, str]
-"""Person to the person it is merged into."""
 
 
 def normalize_email(email: str) -> str:

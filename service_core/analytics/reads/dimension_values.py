@@ -177,7 +177,7 @@ async def page_of_dimension_values_by_count(
     if not metrics:
         counts = (
             await spend_row_counts_by_label_descending(caller, queries, (dimension,), date_range)
-            if _is_ad_dimension(dimension)
+            if Relation.SPEND in dimension.columns
             else []
         )
         values = [
@@ -241,10 +241,6 @@ async def spend_row_counts_by_label_descending(
             tuple(dimension.label_of(value) for dimension, value in zip(dimensions, values, strict=True))
         ] += rows
     return sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
-
-
-def _is_ad_dimension(dimension: Dimension) -> bool:
-    return Relation.SPEND in dimension.columns
 
 
 def _build_dimension_value(name: str, counted: int, dimension: Dimension) -> DimensionValue:

@@ -130,7 +130,7 @@ async def get_events(
     date_range = query.resolve_range_or_default(caller)
     return EventListResponse(
         events=[build_event_row_in_major_units(event) for event in page.events],
-        total_count=_total_count(query, page),
+        total_count=query.offset + len(page.events) if page.total is None else page.total,
         total_count_is_lower_bound=page.total is None and page.has_more,
         has_more=page.has_more,
         limit=query.limit,
@@ -147,10 +147,6 @@ async def _read_page_counting_past_the_end(
     page = await event_reader.list_events(query)
     is_behind = page.total is None and query.offset and not page.events
     return await event_reader.list_events(replace(query, count_total=True)) if is_behind else page
-
-
-def _total_count(query: EventsQuery, page: EventPageResult) -> int:
-    return query.offset + len(page.events) if page.total is None else page.total
 
 
 def parse_1_to_10_property_filters(json_text: str | None) -> tuple[Predicate, ...]:

@@ -59,7 +59,7 @@ class MetricsRequest(AsOfRequest, MetricsRequestBase):
             )
         if self.start_date or self.end_date:
             raise BadRequest("Send either start_date and end_date, or date_range", "invalid_date_range")
-        return await resolve_date_range_or_all_time(self.date_range, caller, event_reader)
+        return await resolve_range_reading_first_event_for_all_time(self.date_range, caller, event_reader)
 
 
 class MetricValue(ResponseModel):
@@ -145,7 +145,7 @@ async def post_metrics(
     )
 
 
-async def resolve_date_range_or_all_time(
+async def resolve_range_reading_first_event_for_all_time(
     requested_range: DateRange, caller: Caller, event_reader: EventReader, error_field: str = "date_range"
 ) -> ResolvedRange:
     """Returns a requested date range in the time zone of the caller's workspace.
@@ -169,7 +169,7 @@ async def resolve_comparison_range(
     if not compare:
         return None
     if isinstance(compare, DateRange):
-        return await resolve_date_range_or_all_time(compare, caller, event_reader, "compare")
+        return await resolve_range_reading_first_event_for_all_time(compare, caller, event_reader, "compare")
     return comparison_range_cut_at_elapsed_time(
         date_range, ComparisonMode.PREVIOUS_PERIOD if compare is True else ComparisonMode(compare)
     )

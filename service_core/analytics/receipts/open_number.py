@@ -14,7 +14,7 @@ from service_core.analytics.query.compute import round_to_json_number_by_unit
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import BUCKET, OTHER_GROUP_LABEL, DimensionFilter, MetricQuery
 from service_core.analytics.query.record_columns import has_receipt
-from service_core.analytics.reads.metric_values import resolve_date_range_or_all_time
+from service_core.analytics.reads.metric_values import resolve_range_reading_first_event_for_all_time
 from service_core.analytics.receipts.schemas import ReceiptRequest
 from service_core.analytics.receipts.terms import TermReader, TermRecords, evaluate_terms
 from service_core.analytics.rounding import round_decimal
@@ -67,7 +67,7 @@ async def build_cell_query(
         BadRequest: with the code of the invalid field; ``no_receipt`` for a metric whose records cannot be listed.
     """
     plan = body.plan
-    date_range = await resolve_date_range_or_all_time(plan.date_range, caller, event_reader)
+    date_range = await resolve_range_reading_first_event_for_all_time(plan.date_range, caller, event_reader)
     plan.validate_and_build_metric_query(queries, models, date_range, caller.workspace)
     if body.metric not in plan.metrics:
         raise BadRequest(f"{body.metric!r} is no metric of the plan", "unknown_metric", field="metric")

@@ -103,8 +103,8 @@ def unmapped_delivery(delivery: WebhookDelivery, reason: str) -> UnmappedMessage
 
 def _require_storable(provider_id: str, mapped: MappedMessage) -> None:
     """Raises what storing the mapped message would raise: values that JSON or ids cannot hold."""
-    json.dumps(_track_event_body(provider_id, mapped))
-    subscriber_ids(provider_id, mapped)
+    json.dumps(_event_body_with_email_and_test_flag(provider_id, mapped))
+    subscriber_ids_and_email(provider_id, mapped)
     if not isinstance(mapped.message_id, str):
         raise TypeError("the id of a message is a text")
 
@@ -129,7 +129,7 @@ def to_received_event(
         body = delivery.body
         headers = unmapped_delivery_headers(provider, delivery, message.reason)
     else:
-        body = json.dumps(_track_event_body(provider.id, message)).encode()
+        body = json.dumps(_event_body_with_email_and_test_flag(provider.id, message)).encode()
         headers = _provider_headers(provider)
     known = read_event_id_or_hash_of_long_one({"event_id": f"{provider.id}_{message.message_id}"})
     assert known is not None
@@ -170,7 +170,10 @@ def to_import_entry_without_subscription_facts(
     Facts of subscriptions are not part of it.
     """
     bodies = [
-        {**_track_event_body(provider.id, message), "event_id": f"{provider.id}_{message.message_id}"}
+        {
+            **_event_body_with_email_and_test_flag(provider.id, message),
+            "event_id": f"{provider.id}_{message.message_id}",
+        }
         for message in messages
     ]
     return ImportEntry(
@@ -198,7 +201,7 @@ def _storable_delivery_headers(delivery: WebhookDelivery) -> dict[str, str]:
     }
 
 
-def subscriber_ids(provider_id: str, mapped: MappedMessage) -> tuple[tuple[str, str], ...]:
+def subscriber_ids_and_email(provider_id: str, mapped: MappedMessage) -> tuple[tuple[str, str], ...]:
     """Returns the ids by which the person of a subscription is found: those of the event, and the e-mail."""
     email = mapped.identity.get("email")
     return tuple(
@@ -211,7 +214,7 @@ def subscriber_ids(provider_id: str, mapped: MappedMessage) -> tuple[tuple[str, 
     )
 
 
-def _track_event_body(provider_id: str, mapped: MappedMessage) -> Mapping[str, Any]:
+def _event_body_with_email_and_test_flag(provider_id: str, mapped: MappedMessage) -> Mapping[str, Any]:
     properties = dict(mapped.properties)
     if email := mapped.identity.get("email"):
         properties["email"] = email

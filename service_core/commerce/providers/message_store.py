@@ -16,7 +16,7 @@ from service_core.commerce.providers.map_message import (
     UnmappedMessage,
     map_verified_delivery,
     rebuild_delivery_from_stored_headers,
-    subscriber_ids,
+    subscriber_ids_and_email,
     to_received_event,
     unmapped_delivery,
 )
@@ -137,7 +137,7 @@ class MessageStore:
         if isinstance(message, UnmappedMessage) or not (message.states or message.payments):
             return message
         try:
-            identity = subscriber_ids(provider.id, message)
+            identity = subscriber_ids_and_email(provider.id, message)
             states = [replace(state, identity=identity) for state in message.states]
             await self.subscriptions.add_new_subscription_reports(
                 workspace_id, states, list(message.payments)

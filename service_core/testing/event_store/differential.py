@@ -243,7 +243,7 @@ class ReferenceComparison(EventStoreKit):
             query = random_queries.random_funnel_query(random, dataset)
             await assert_same_answer_as_reference(store, oracle, "read_funnel", query)
             units = random_record_queries.random_funnel_units_query(random, query)
-            await assert_same_answer_as_reference(store, oracle, "list_units_of_step", units)
+            await assert_same_answer_as_reference(store, oracle, "list_units_of_step_and_total", units)
             starts = random_record_queries.random_start_values_query(random, query)
             await assert_same_answer_as_reference(store, oracle, "list_start_values", starts)
 

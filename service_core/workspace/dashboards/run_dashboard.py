@@ -6,7 +6,7 @@ from uuid import UUID
 
 from service_core.access.models import Caller
 from service_core.analytics.query.schemas import FilterBody, parse_filters_accepted_by_metrics
-from service_core.analytics.reads.metric_values import resolve_date_range_or_all_time
+from service_core.analytics.reads.metric_values import resolve_range_reading_first_event_for_all_time
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.errors import BadRequest, Unprocessable
 from service_core.kernel.schemas import ResponseModel
@@ -65,7 +65,7 @@ async def run_dashboard(
     )
     filters = list(dashboard.filters) if overrides.filters is None else overrides.filters
     cards = _select_cards_in_layout_order(dashboard.layout.cards, overrides.card_ids)
-    date_range = await resolve_date_range_or_all_time(
+    date_range = await resolve_range_reading_first_event_for_all_time(
         overrides.date_range or dashboard.date_range, caller, runner.reports.event_reader
     )
     explicit_range = to_explicit_range(date_range)

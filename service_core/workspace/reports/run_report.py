@@ -27,7 +27,7 @@ from service_core.analytics.reads.breakdowns import (
 from service_core.analytics.reads.metric_values import (
     MetricsRequest,
     post_metrics,
-    resolve_date_range_or_all_time,
+    resolve_range_reading_first_event_for_all_time,
 )
 from service_core.analytics.reads.query.operations import post_query
 from service_core.analytics.reads.query.response import QueryResponse
@@ -133,7 +133,7 @@ class ReportRunner:
             return answer, answer.meta.resolved.date_range, answer.meta.complete
         if request.cursor is not None:
             raise BadRequest("Only reports with a plan have pages", "invalid_cursor", field="cursor")
-        date_range = await resolve_date_range_or_all_time(
+        date_range = await resolve_range_reading_first_event_for_all_time(
             request.date_range or report.default_range, caller, self.event_reader
         )
         if report.dimension is not None:

@@ -32,21 +32,25 @@ class _Attempt(NamedTuple):
     last: int
 
 
-def list_units_of_step(
+def list_units_of_step_and_total(
     query: FunnelStepUnitsQuery, runner: StatementRunner
 ) -> tuple[list[FunnelStepUnit], int]:
     """Returns a page of the units of a step, latest start first, and the number of all."""
     runner.begin_snapshot()
     if not create_funnel_events_table_unless_empty(query.funnel, runner):
         return [], 0
-    read_page = _page_of_attempts_in_sql if is_evaluated_in_sql(query.funnel) else _page_of_scanned_attempts
+    read_page = (
+        _page_of_attempts_and_total_in_sql
+        if is_evaluated_in_sql(query.funnel)
+        else _page_of_scanned_attempts_and_total
+    )
     page, total = read_page(query, runner)
     positions = [EventPosition(attempt.t0, attempt.seq) for attempt in page]
     firsts = read_events_with_person(query.funnel.scope, positions, runner)
     return [_to_funnel_unit(attempt, firsts[attempt.seq]) for attempt in page if attempt.seq in firsts], total
 
 
-def _page_of_scanned_attempts(
+def _page_of_scanned_attempts_and_total(
     query: FunnelStepUnitsQuery, runner: StatementRunner
 ) -> tuple[list[_Attempt], int]:
     scan = scan_funnel(query.funnel, runner.fetch_rows(events_of_started_units(query.funnel)))
@@ -59,7 +63,7 @@ def _page_of_scanned_attempts(
     return attempts[query.offset : query.offset + query.limit], len(attempts)
 
 
-def _page_of_attempts_in_sql(
+def _page_of_attempts_and_total_in_sql(
     query: FunnelStepUnitsQuery, runner: StatementRunner
 ) -> tuple[list[_Attempt], int]:
     table = _attempts_table(query.funnel)

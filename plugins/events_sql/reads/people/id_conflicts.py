@@ -33,10 +33,10 @@ def list_id_conflicts_and_count_all(
     """
     claim_rows = runner.fetch_rows(_first_conflicts_with_claims(workspace_id, limit))
     listed = [list(rows) for _, rows in groupby(claim_rows, key=lambda row: row[1])]
-    return [_to_id_conflict(rows) for rows in listed], claim_rows[0][0] if claim_rows else 0
+    return [_build_id_conflict(rows) for rows in listed], claim_rows[0][0] if claim_rows else 0
 
 
-def _to_id_conflict(claim_rows: list[tuple[Any, ...]]) -> ExternalIdConflict:
+def _build_id_conflict(claim_rows: list[tuple[Any, ...]]) -> ExternalIdConflict:
     _, _, namespace, value, users, persons, *_ = claim_rows[0]
     claims = (
         ConflictingPerson(name, events, event_id, to_utc(at)) for *_, name, events, event_id, at in claim_rows

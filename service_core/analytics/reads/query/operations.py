@@ -17,7 +17,7 @@ from service_core.analytics.reads.did_you_mean import suggest_recent_values_for_
 from service_core.analytics.reads.metric_values import (
     list_unavailable_with_reasons,
     resolve_comparison_range,
-    resolve_date_range_or_all_time,
+    resolve_range_reading_first_event_for_all_time,
 )
 from service_core.analytics.reads.query.answer_table import answer_table_with_missing_values_in_headers
 from service_core.analytics.reads.query.comparison import QueryComparer
@@ -74,7 +74,7 @@ async def post_query(
         else OffsetCursor(0, caller.now)
     )
     caller = replace(caller, now=cursor.first_requested_at)
-    date_range = await resolve_date_range_or_all_time(body.date_range, caller, event_reader)
+    date_range = await resolve_range_reading_first_event_for_all_time(body.date_range, caller, event_reader)
     query, attribution = body.validate_and_build_metric_query(queries, models, date_range, caller.workspace)
     segment = await queries.read_segment_filters(caller, body.segment_id, query.metrics)
     query = replace(query, filters=(*query.filters, *segment))
