@@ -118,7 +118,7 @@ def _import_as_json(job: "ImportJob") -> dict[str, object]:
         "file_name": job.file_name,
         "created_at": job.created_at.isoformat(),
         "rows": job.entry_count,
-        "imported": job.counts.get(ACCEPTED, 0),
+        "accepted": job.counts.get(ACCEPTED, 0),
         "removed_events": job.removed_events,
         "days": reconciliation_lines_by_day(job.sheet, ACCEPTED),
     }

@@ -1,4 +1,4 @@
-"""Prints the reconciliation sheet of an import: rows = imported + named differences, by day."""
+"""Prints the reconciliation sheet of an import: rows = accepted + named differences, by day."""
 
 import json
 from collections import Counter
@@ -31,8 +31,8 @@ def print_reconciliation_sheet(file_name: str, sheet: Mapping[str, Mapping[str, 
     days = reconciliation_lines_by_day(sheet, ACCEPTED)
     if not days:
         return
-    title = f"Reconciliation of {file_name}: rows = imported + differences"
-    table = Table("Day (UTC)", "Rows", "Imported", "Differences", box=None, title=title, title_justify="left")
+    title = f"Reconciliation of {file_name}: rows = accepted + differences"
+    table = Table("Day (UTC)", "Rows", "Accepted", "Differences", box=None, title=title, title_justify="left")
     shown = days[-_SHOWN_DAYS:]
     for line in shown:
         table.add_row(line["day"] or "no day", *_cells(line))
@@ -48,13 +48,13 @@ def print_reconciliation_sheet(file_name: str, sheet: Mapping[str, Mapping[str, 
 
 def _cells(line: Mapping[str, Any]) -> tuple[str, str, str]:
     named = (f"{reason.replace('_', ' ')}: {count:,}" for reason, count in line["differences"].items())
-    return f"{line['rows']:,}", f"{line['imported']:,}", ", ".join(named) or "none"
+    return f"{line['rows']:,}", f"{line['accepted']:,}", ", ".join(named) or "none"
 
 
 def _total(days: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     differences: Counter[str] = Counter()
-    rows = imported = 0
+    rows = accepted = 0
     for line in days:
-        rows, imported = rows + line["rows"], imported + line["imported"]
+        rows, accepted = rows + line["rows"], accepted + line["accepted"]
         differences.update(line["differences"])
-    return {"rows": rows, "imported": imported, "differences": dict(sorted(differences.items()))}
+    return {"rows": rows, "accepted": accepted, "differences": dict(sorted(differences.items()))}

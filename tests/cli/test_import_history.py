@@ -36,12 +36,12 @@ def history(touchpoint, deployment, tmp_path):
     return History(touchpoint, deployment["config"], tmp_path)
 
 
-def test_import_ends_with_a_sheet_in_which_rows_are_imported_plus_differences(history):
+def test_import_ends_with_a_sheet_in_which_rows_are_accepted_plus_differences(history):
     made = history.import_as_json()
-    assert (made["rows"], made["imported"], made["differences"]) == (3, 2, {"no_identity": 1})
+    assert (made["rows"], made["accepted"], made["differences"]) == (3, 2, {"no_identity": 1})
     assert made["days"] == [
-        {"day": "2026-07-01", "rows": 1, "imported": 1, "differences": {}},
-        {"day": "2026-07-02", "rows": 2, "imported": 1, "differences": {"no_identity": 1}},
+        {"day": "2026-07-01", "rows": 1, "accepted": 1, "differences": {}},
+        {"day": "2026-07-02", "rows": 2, "accepted": 1, "differences": {"no_identity": 1}},
     ]
     (listed,) = history.listed()
     assert (listed["id"], listed["status"], listed["source"]) == (made["id"], "completed", "posthog")
@@ -50,7 +50,7 @@ def test_import_ends_with_a_sheet_in_which_rows_are_imported_plus_differences(hi
 
 def test_dry_run_shows_the_sheet_and_imports_nothing(history):
     planned = history.import_as_json("--dry-run")
-    assert (planned["dry_run"], planned["imported"]) == (True, 2)
+    assert (planned["dry_run"], planned["accepted"]) == (True, 2)
     assert history.listed() == []
     words = history.run("posthog", history.file, "--dry-run").stdout
     assert "signed up" in words
@@ -66,7 +66,7 @@ def test_file_is_imported_once_and_again_after_its_removal(history):
     assert [job["status"] for job in history.listed()] == ["removed"]
     assert "2 events are removed" in history.remove(first["id"], "--now")
     again = history.import_as_json()
-    assert again["imported"] == 2
+    assert again["accepted"] == 2
     assert again["id"] != first["id"]
     assert "2 events are removed" in history.remove(again["id"], "--now")
 
@@ -88,7 +88,7 @@ def test_killed_import_goes_on_after_its_last_batch_with_the_same_sheet(history,
         killed.setattr(save, die)
         history.run("posthog", history.file, code=130)
     made = history.import_as_json()
-    assert (made["rows"], made["imported"] + made["differences"].get("duplicate", 0)) == (3, 2)
+    assert (made["rows"], made["accepted"] + made["differences"].get("duplicate", 0)) == (3, 2)
     assert [job["status"] for job in history.listed()] == ["completed"]
 
 

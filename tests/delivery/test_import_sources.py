@@ -76,7 +76,7 @@ async def test_history_is_left_out_by_its_dimension_and_removed_as_if_never_impo
 
 async def test_sheet_of_a_job_adds_up_by_day(shop):
     job = await import_history(shop, "posthog", POSTHOG)
-    assert [(d["day"], d["rows"], d["imported"], d["differences"]) for d in job["days"]] == [
+    assert [(d["day"], d["rows"], d["accepted"], d["differences"]) for d in job["days"]] == [
         ("2026-07-01", 1, 1, {}), ("2026-07-02", 2, 1, {"no_identity": 1}),
     ]  # fmt: skip
     assert sum(d["rows"] for d in job["days"]) == job["entry_count"]

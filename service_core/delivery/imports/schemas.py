@@ -80,11 +80,13 @@ class UploadLink(ResponseModel):
 
 
 class ImportDay(ResponseModel):
-    """A line of the reconciliation sheet: `rows` is `imported` and the sum of `differences`."""
+    """A line of the reconciliation sheet: `rows` is `accepted` and the sum of `differences`."""
 
     day: date | None = Field(description="UTC day; null for rows that name none.")
     rows: int
-    imported: int
+    accepted: int = Field(
+        description="Rows whose event is in the queue. One that was stored over 7 days ago is dropped later, as `stored_before` in the ledger."
+    )
     differences: dict[str, int] = Field(description="Rows that became no event, by reason.")
 
 
@@ -105,7 +107,9 @@ class ImportResource(ResponseModel):
     )
     read_bytes: int = Field(description="Bytes of the file that are imported.")
     entry_count: int = Field(description="Lines or rows that are imported or left out.")
-    accepted: int = Field(description="Events that came in.")
+    accepted: int = Field(
+        description="Events that the queue took; those stored over 7 days ago are dropped later, as `stored_before` in the ledger."
+    )
     duplicates: int = Field(description="Events that were there before.")
     left_out: dict[str, int] = Field(description="Lines or rows that became no event, by reason.")
     received_now: int = Field(

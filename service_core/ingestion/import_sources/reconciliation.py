@@ -1,4 +1,4 @@
-"""The reconciliation sheet of an import: the rows of the file by day, each imported or under a named difference."""
+"""The reconciliation sheet of an import: the rows of the file by day, each accepted or under a named difference."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -38,12 +38,12 @@ def add_row_outcomes_by_day(
 
 
 def reconciliation_lines_by_day(sheet: SheetDays, accepted_outcome: str) -> list[dict[str, Any]]:
-    """Returns the lines of a sheet by day, oldest first: ``day``, ``rows``, ``imported`` and ``differences``."""
+    """Returns the lines of a sheet by day, oldest first: ``day``, ``rows``, ``accepted`` and ``differences``."""
     return [
         {
             "day": day or None,
             "rows": sum(counts.values()),
-            "imported": counts.get(accepted_outcome, 0),
+            "accepted": counts.get(accepted_outcome, 0),
             "differences": {
                 outcome: count for outcome, count in sorted(counts.items()) if outcome != accepted_outcome
             },
