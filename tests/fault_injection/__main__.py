@@ -11,6 +11,9 @@ from tests.fault_injection.progress_report import ProgressReport
 KITS = ("tests/conformance/test_queue_spool.py", "tests/conformance/test_queue_redis.py")
 """Where the tests of a kit run, which have no adapter of their own."""
 
+MAX_SECONDS = 3_600
+"""After this time no further test begins, and the run fails: a slow machine takes three times as long as a usual one."""
+
 
 def main() -> int:
     """The exit code of pytest."""
@@ -21,7 +24,7 @@ def main() -> int:
     )
     places = ["tests/fault_injection", *KITS, *elsewhere]
     options = ["-q", "--rootdir", str(ROOT), "-o", "console_output_style=classic"]
-    options += ["--timeout", "900", "-o", "faulthandler_timeout=1000"]
+    options += ["--timeout", "900", "-o", "faulthandler_timeout=1000", "--session-timeout", str(MAX_SECONDS)]
     return pytest.main([*options, *places, *sys.argv[1:]], plugins=[ProgressReport()])
 
 
