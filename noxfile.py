@@ -175,6 +175,12 @@ def run_full_fault_injection(session: nox.Session) -> None:
     session.run("python", "-m", "tests.fault_injection", *session.posargs)
 
 
+@nox.session(name="mutations")
+def run_mutations(session: nox.Session) -> None:
+    """Applies each mutation of tests/mutations/mutations.json and runs the tests of its package; names packages to run theirs."""
+    session.run("python", "-m", "tests.mutations", *session.posargs)
+
+
 @nox.session(name="bench")
 def run_benchmarks(session: nox.Session) -> None:
     """Runs the named benchmarks, or the three usual ones; results are ratios to a reference in the same run."""
