@@ -8,6 +8,7 @@
             return MY_COMMANDS
 """
 
+import inspect
 from typing import Any
 
 import pytest
@@ -46,6 +47,22 @@ class CommandGroupConformance:
             for name, command in zip(names, commands, strict=True)
             if not (command.help or command.callback.__doc__)
         ] == []
+
+    def test_every_command_is_a_function_that_runs_when_called(
+        self, group: CommandGroup, settings: Any
+    ) -> None:
+        """Nothing awaits a command: the body of an ``async def`` would never run."""
+        commands = _commands(group, settings)
+        assert [
+            _name_of(command) for command in commands if inspect.iscoroutinefunction(command.callback)
+        ] == []
+
+    def test_opening_prints_nothing(
+        self, group: CommandGroup, settings: Any, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Only a command that somebody enters does something."""
+        group.open(settings)
+        assert capsys.readouterr() == ("", "")
 
 
 def _commands(group: CommandGroup, settings: Any) -> list[Any]:

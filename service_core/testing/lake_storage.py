@@ -3,6 +3,8 @@
 Override the fixture ``lake`` and inherit the tests; pytest needs ``asyncio_mode = "auto"``.
 """
 
+import asyncio
+
 import pytest
 
 from service_core.delivery.lake.ports import LakeStorage
@@ -39,3 +41,21 @@ class LakeStorageConformance:
             await lake.delete_file(_PATH)
             assert await lake.read_file(_PATH) is None
         assert await lake.list_files("W1") == []
+
+    async def test_file_is_visible_only_when_it_is_complete(self, lake: LakeStorage) -> None:
+        """A read during a write sees the file before it or the new one, and never a part."""
+        old, new = b"1" * 500_000, b"2" * 2_000_000
+        await lake.write_file(_PATH, old)
+        writing = asyncio.create_task(lake.write_file(_PATH, new))
+        while not writing.done():
+            assert await lake.read_file(_PATH) in {old, new}
+            await asyncio.sleep(0)
+        await writing
+        assert await lake.read_file(_PATH) == new
+
+    async def test_any_bytes_are_stored_as_they_are(self, lake: LakeStorage) -> None:
+        """The content is any bytes, an empty file included."""
+        for content in (b"", bytes(range(256)), b"\r\n\xff\x00"):
+            await lake.write_file(_PATH, content)
+            assert await lake.read_file(_PATH) == content
+        assert await lake.list_files("W1") == [_PATH]

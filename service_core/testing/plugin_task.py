@@ -49,6 +49,9 @@ _OTHER_VALUES: Final[tuple[Any, ...]] = (
 )
 _BLOCKING_SECONDS: Final = 0.5
 
+_Call = tuple[str, tuple[Any, ...], dict[str, Any]]
+"""Name of a method, its arguments and its named ones."""
+
 ENRICHER: Final = Enricher(StubDevices(), StubGeo(), TrafficClassifier(StubPublicSuffixes()))
 """Makes the events of harnesses."""
 
@@ -115,6 +118,21 @@ class EventReactionConformance:
                 event = harness.event(**{name: value})
                 await _call(harness.reaction, harness.reaction.react, event=event, **harness.arguments)
 
+    async def test_repeated_event_repeats_its_calls_unchanged(self, harness: ReactionHarness) -> None:
+        """What it sends for an event has the same id each time, so that the receiver can drop the second one."""
+        event, runs = harness.event(), []
+        for _ in range(2):
+            calls: list[_Call] = []
+            arguments = _record_calls(harness.arguments, calls)
+            await _call(harness.reaction, harness.reaction.react, event=event, **arguments)
+            runs.append(calls)
+        assert [call for call in runs[1] if call not in runs[0]] == []
+
+    async def test_failed_call_is_raised_at_once(self, harness: ReactionHarness) -> None:
+        """A call that fails makes the reaction fail: the service repeats it later, and counts it."""
+        given = {"event": harness.event()}
+        await _require_failure(harness.reaction, harness.reaction.react, harness.arguments, given)
+
 
 class ScheduledJobConformance:
     """What every scheduled job keeps. Override the fixture ``harness``."""
@@ -134,6 +152,58 @@ class ScheduledJobConformance:
         """A second run does not fail: a process may die before it has noted the first."""
         for _ in range(2):
             await _call(harness.job, harness.job.run, **harness.arguments)
+
+    async def test_failed_call_is_raised_at_once(self, harness: JobHarness) -> None:
+        """A call that fails makes the job fail, so that operators see it; the next run tries it again."""
+        await _require_failure(harness.job, harness.job.run, harness.arguments, {})
+
+
+class _CallFailed(OSError):
+    """Raised by each call of the stubs."""
+
+
+class _RecordedStub:
+    """A stub whose async methods are recorded, and fail if asked for."""
+
+    def __init__(self, stub: Any, calls: list[_Call], *, fails: bool) -> None:
+        self._stub, self._calls, self._fails = stub, calls, fails
+
+    def __getattr__(self, name: str) -> Any:
+        """Returns a recorded method, or the attribute."""
+        member = getattr(self._stub, name)
+        if not inspect.iscoroutinefunction(member):
+            return member
+
+        async def call(*arguments: Any, **named: Any) -> Any:
+            self._calls.append((name, deepcopy(arguments), deepcopy(named)))
+            if self._fails:
+                raise _CallFailed("the other side is away")
+            return await member(*arguments, **named)
+
+        return call
+
+
+def _record_calls(arguments: Mapping[str, Any], calls: list[_Call], *, fails: bool = False) -> dict[str, Any]:
+    """Returns the stubs with async methods as recorded ones, and the others as they are."""
+    return {
+        name: _RecordedStub(stub, calls, fails=fails)
+        if any(inspect.iscoroutinefunction(member) for member in vars(type(stub)).values())
+        else stub
+        for name, stub in arguments.items()
+    }
+
+
+async def _require_failure(
+    task: EventReaction | ScheduledJob, function: Any, arguments: Mapping[str, Any], given: Mapping[str, Any]
+) -> None:
+    calls: list[_Call] = []
+    failing = _record_calls(arguments, calls, fails=True)
+    try:
+        await _call(task, function, **failing, **given)
+    except Exception:  # noqa: BLE001 - a plugin may raise an exception of its own instead
+        assert len(calls) == 1, "it goes on, or tries again itself, after a call that failed"
+    else:
+        assert calls == [], "a call failed, and it ended as if nothing had happened"
 
 
 def _require_async_function(function: Any, names: set[str]) -> None:

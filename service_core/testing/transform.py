@@ -32,6 +32,7 @@ from service_core.ingestion.transforms.models import (
     index_transforms_by_id,
 )
 from service_core.ingestion.transforms.run_transforms import EventTransforms, TransformUse
+from service_core.testing.blocking_calls import record_outside_calls
 from service_core.testing.ingestion_stubs import KEY_ID, NOON, WORKSPACE_ID, make_workspace
 
 _LONG: Final = 20_000
@@ -86,6 +87,15 @@ class TransformConformance:
             first = deepcopy(function(MappingProxyType(columns)))
             assert columns == before
             assert function(MappingProxyType(columns)) == first == _function(harness)(before)
+
+    def test_function_reads_no_file_and_calls_nobody(self, harness: TransformHarness) -> None:
+        """It is called for each event: whatever it looks up is read when it is built."""
+        function = _function(harness)
+        for _ in range(2):  # the first time it may still import what it uses
+            with record_outside_calls() as calls:
+                for columns in _inputs(harness):
+                    function(MappingProxyType(columns))
+        assert calls == []
 
     def test_any_value_has_a_declared_result_in_time(self, harness: TransformHarness) -> None:
         """Values of other types, nested ones and long texts never fail: others may send them."""

@@ -23,9 +23,15 @@ _FORBIDDEN_BY_POLICY: Final = {
     "a style inside the page": re.compile(r"<style\b|\sstyle\s*=", re.IGNORECASE),
     "an event attribute": re.compile(r"<[a-z][^>]*\son[a-z]+\s*=", re.IGNORECASE),
     "a file of another host": re.compile(
-        r"<(?:script|link|img)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//", re.IGNORECASE
+        r"<(?:script|link|img|iframe|source|video|audio|object|embed|form)\b[^>]*"
+        r"\b(?:src|srcset|href|data|action)\s*=\s*[\"']?(?:https?:)?//",
+        re.IGNORECASE,
     ),
+    "an address that is a script": re.compile(r"=\s*[\"']?\s*javascript:", re.IGNORECASE),
 }
+_OTHER_HOST_IN_STATIC_FILE: Final = re.compile(
+    r"(?:@import\s+[\"']|url\([\"']?|(?:fetch|import)\(\s*[\"'`])(?:https?:)?//", re.IGNORECASE
+)
 _UNESCAPED: Final = re.compile(r"\|\s*safe\b|autoescape\s+false")
 
 
@@ -91,6 +97,21 @@ class PageConformance:
         static = page.folder / "static"
         files = static.iterdir() if static.is_dir() else ()
         assert [file.name for file in files if file.suffix not in _STATIC_TYPES] == []
+
+    def test_static_files_load_nothing_from_another_host(self, page: WebPage) -> None:
+        """The content security policy blocks style sheets, fonts, modules and requests of other hosts."""
+        static = page.folder / "static"
+        files = [file for file in static.iterdir() if file.is_file()] if static.is_dir() else []
+        assert [file.name for file in files if _OTHER_HOST_IN_STATIC_FILE.search(file.read_text())] == []
+
+    def test_templates_have_no_syntax_error(self, page: WebPage) -> None:
+        """Each template is one of Jinja."""
+        jinja = pytest.importorskip("jinja2")
+        for file in _templates(page):
+            try:
+                jinja.Environment().parse(file.read_text())
+            except jinja.TemplateSyntaxError as fault:
+                pytest.fail(f"{file.name}, line {fault.lineno}: {fault.message}")
 
 
 def _templates(page: WebPage) -> Iterator[Path]:
