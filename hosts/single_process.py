@@ -45,7 +45,7 @@ from hosts.roles.tasks import (
     import_task,
     lake_tasks,
     notification_task,
-    plugin_tasks,
+    plugin_task,
     postback_tasks,
     quarantine_cleanup_task,
     scheduled_tasks,
@@ -222,7 +222,7 @@ def _start_background_tasks(
     for work in (
         *scheduled_tasks(ports, exporter, syncs, stop),
         notification_task(ports, settings, stop),
-        *plugin_tasks(ports, settings, stop),
+        plugin_task(ports, settings, stop),
         *postback_tasks(ports, settings.postbacks, stop),
         *lake_tasks(ports, settings.lake, stop),
     ):

@@ -26,7 +26,7 @@ class PublicHttpsClient:
 
     Args:
         timeout_seconds: time limit of one request, its answer included.
-        allow_private_addresses: also connects to loopback and private addresses; for tests.
+        allow_private_addresses: also connects to loopback and private addresses.
         ssl_context: trusted certificates; None for those of the machine.
     """
 

@@ -40,6 +40,7 @@ SAVED_KINDS: Final[Mapping[str, str]] = {
     "segments": "segment",
     "annotations": "annotation",
     "alerts": "alert",
+    "webhooks": "webhook",
     "email_reports": "email_report",
     "share_links": "share_link",
     "rules": "rule",

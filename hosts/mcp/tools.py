@@ -33,6 +33,7 @@ SECOND_PAGE_TAGS: Final = frozenset(
         "connections",
         "email-reports",
         "alerts",
+        "webhooks",
         "receipts",
         "change-sets",
     }

@@ -18,7 +18,7 @@ from hosts.worker.imports import build_import_worker, maintain_imports
 from hosts.worker.lake import LAKE_SECONDS, build_lake_writer, write_and_log_due_lakes
 from hosts.worker.notifications import NOTIFICATION_SECONDS, build_notifications
 from hosts.worker.periodic import run_periodically_until_stopped
-from hosts.worker.plugin_tasks import build_plugin_tasks_if_any, run_plugin_tasks_until_stopped
+from hosts.worker.plugin_tasks import build_plugin_tasks, run_plugin_tasks_until_stopped
 from hosts.worker.postbacks import send_due_postbacks_until_stopped
 from hosts.worker.reenrichment import run_requested_reenrichments
 from hosts.worker.sync_scheduler import sync_due_workspaces_until_stopped
@@ -135,11 +135,9 @@ def notification_task(ports: Ports, settings: Settings, stop: asyncio.Event) -> 
     )
 
 
-def plugin_tasks(ports: Ports, settings: Settings, stop: asyncio.Event) -> Iterator[Work]:
-    """Yields the task that runs reactions and jobs of plugins, where a plugin has any."""
-    tasks = build_plugin_tasks_if_any(ports, settings.plugins)
-    if tasks is not None:
-        yield run_plugin_tasks_until_stopped(tasks, stop)
+def plugin_task(ports: Ports, settings: Settings, stop: asyncio.Event) -> Work:
+    """Runs reactions and jobs of plugins, and sends events to webhooks."""
+    return run_plugin_tasks_until_stopped(build_plugin_tasks(ports, settings), stop)
 
 
 def build_person_erasure(ports: Ports) -> PersonErasure:

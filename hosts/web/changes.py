@@ -21,6 +21,7 @@ from service_core.workspace.approvals.models import WriteApproval
 _SECRETS_SHOWN_ONCE: Final = {
     "share_link": ("url", "Public link"),
     "alert": ("webhook_secret", "Signing secret of the webhooks"),
+    "webhook": ("secret", "Signing secret of the webhook"),
 }
 """Resource type -> the field of an answer that holds a secret, and its label."""
 

@@ -75,6 +75,7 @@ ENTRIES: Final = (
     NavEntry(NavSection.ACT, "Links", "/links"),
     NavEntry(NavSection.ACT, "Conversion rules", "/rules"),
     NavEntry(NavSection.ACT, "Alerts", "/alerts"),
+    NavEntry(NavSection.ACT, "Webhooks", "/webhooks"),
     NavEntry(NavSection.SETTINGS, "General", "/settings/general"),
     NavEntry(NavSection.SETTINGS, "Connections", "/settings/connections"),
     NavEntry(NavSection.SETTINGS, "Sites and script", "/tracking"),

@@ -75,6 +75,7 @@ from hosts.web import (
     subscriptions,
     theme,
     tracking,
+    webhooks,
 )
 from hosts.web.api_client import ApiRequestFailed
 from hosts.web.local_dates import format_local_date, format_local_time
@@ -141,6 +142,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *dashboards.PAGES,
     *analyses.PAGES,
     *alerts.PAGES,
+    *webhooks.PAGES,
     *annotations.PAGES,
     *segments.PAGES,
     *search.PAGES,

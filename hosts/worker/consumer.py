@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
@@ -19,6 +20,9 @@ from service_core.access.workspace_cache import WorkspaceCache
 from service_core.analytics.event_rules.revenue_events import is_revenue_event
 from service_core.analytics.scope import own_conversions_or_builtin_with_triggers
 from service_core.commerce.providers.unverified_messages import UnverifiedMessages
+from service_core.delivery.plugin_tasks.event_webhooks import WebhookTrigger
+from service_core.delivery.plugin_tasks.queue_tasks import ReactionTrigger
+from service_core.delivery.postbacks.rule_trigger import RuleTrigger
 from service_core.ingestion.enrichment import Enricher
 from service_core.ingestion.event_source import SdkUserAgents
 from service_core.ingestion.models import UNVERIFIED_HEADER, ReceivedEvent
@@ -54,15 +58,8 @@ def build_ingest_pipeline(ports: Ports, settings: Settings) -> IngestPipeline:
     async def find_canary_or_workspace(workspace_id: UUID) -> Workspace | None:
         return canary.CANARY_WORKSPACE if _is_canary(workspace_id) else await known.find_by_id(workspace_id)
 
-    matching, messages = build_rule_trigger(ports, settings.postbacks), build_message_store(ports, settings)
-    reactions = build_reaction_trigger(ports, settings.plugins)
-
-    async def enqueue_postbacks_and_reactions(candidates: Sequence[RuleCandidate]) -> None:
-        if matching is not None:
-            await matching.enqueue_postbacks(candidates)
-        await reactions.queue_reactions(
-            [candidate for candidate in candidates if not _is_canary(candidate.event.workspace_id)]
-        )
+    messages = build_message_store(ports, settings)
+    reactions = _build_reactions(ports, settings)
 
     async def record_gaps_of_stored_workspaces(gaps: Collection[TransformGap]) -> None:
         if own := [gap for gap in gaps if not _is_canary(gap.workspace_id)]:
@@ -86,7 +83,7 @@ def build_ingest_pipeline(ports: Ports, settings: Settings) -> IngestPipeline:
         enricher,
         orjson.loads,
         links=ports.workspace.links,
-        on_stored=enqueue_postbacks_and_reactions if matching or reactions.event_names else None,
+        on_stored=reactions.queue,
         external_id_events={
             name: event
             for provider in webhook_providers.values()
@@ -96,9 +93,46 @@ def build_ingest_pipeline(ports: Ports, settings: Settings) -> IngestPipeline:
         is_paid_event=is_paid_event_of_workspace,
         data_version=ports.workspace.credentials.change_version,
         transforms=build_event_transforms(ports.registry, settings.plugins, count_transform_if_enabled),
-        reaction_names=reactions.event_names,
+        reaction_names=reactions.find_event_names,
         on_transform_gaps=record_gaps_of_stored_workspaces,
         clock=ports.clock,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reactions:
+    """Everything that stored events set off.
+
+    Attributes:
+        rules: queues conversions; None where no plugin sends any.
+        plugins: queues reactions of plugins.
+        webhooks: queues events for webhooks.
+    """
+
+    rules: RuleTrigger | None
+    plugins: ReactionTrigger
+    webhooks: WebhookTrigger
+
+    async def queue(self, candidates: Sequence[RuleCandidate]) -> None:
+        """Puts what stored events set off into the outboxes; repeating it has no effect."""
+        if self.rules is not None:
+            await self.rules.enqueue_postbacks(candidates)
+        of_stored_workspaces = [one for one in candidates if not _is_canary(one.event.workspace_id)]
+        await self.plugins.queue_reactions(of_stored_workspaces)
+        await self.webhooks.queue_webhooks(of_stored_workspaces)
+
+    async def find_event_names(self, workspace_id: UUID) -> Collection[str]:
+        """Returns the names of the events that set off something besides conversion rules."""
+        if _is_canary(workspace_id):
+            return ()
+        return self.plugins.event_names | await self.webhooks.list_event_names(workspace_id)
+
+
+def _build_reactions(ports: Ports, settings: Settings) -> _Reactions:
+    return _Reactions(
+        build_rule_trigger(ports, settings.postbacks),
+        build_reaction_trigger(ports, settings.plugins),
+        ports.build_from_adapters(WebhookTrigger),
     )
 
 

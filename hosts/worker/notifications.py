@@ -9,12 +9,13 @@ from hosts.composition.ports import Ports
 from hosts.composition.webhook_client import HttpsWebhookClient
 from hosts.web.email_cards import CardEmailRenderer
 from service_core.access.public_urls import PublicUrls
-from service_core.delivery.notifications.alert_sender import AlertSender, WebhookClient
+from service_core.delivery.notifications.alert_sender import AlertSender
 from service_core.delivery.notifications.approval_sender import ApprovalEmailSender
 from service_core.delivery.notifications.check_alerts import AlertChecker
 from service_core.delivery.notifications.delivery_worker import NotificationWorker
 from service_core.delivery.notifications.email_report_sender import EmailReportSender
 from service_core.delivery.notifications.schedule_email_reports import EmailReportScheduler
+from service_core.delivery.notifications.signed_webhooks import SignedWebhooks, WebhookClient
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings
 from service_core.workspace.alerts.models import Alert
@@ -67,7 +68,7 @@ def build_notifications(
     Args:
         ports: its adapters.
         settings: its settings.
-        webhooks: sends webhooks; None sends them to public hosts.
+        webhooks: sends webhooks; None sends them over https.
     """
     statuses = ports.build_from_adapters(RecipientStatuses)
     runner = build_report_batch_runner(ports, settings)
@@ -80,7 +81,10 @@ def build_notifications(
         renderer=CardEmailRenderer(ports.registry.catalog),
     )
     alert_sender = ports.build_from_adapters(
-        AlertSender, statuses=statuses, urls=urls, webhooks=webhooks or HttpsWebhookClient()
+        AlertSender,
+        statuses=statuses,
+        urls=urls,
+        webhooks=SignedWebhooks(webhooks or HttpsWebhookClient.from_settings(settings)),
     )
     senders = {
         (EmailReport.resource_type, Channel.EMAIL): sender.send,

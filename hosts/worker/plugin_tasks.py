@@ -11,10 +11,13 @@ from hosts.composition.bindings import Bindings
 from hosts.composition.plugin_grants import require_granted_dependencies
 from hosts.composition.plugin_settings import validate_plugin_settings
 from hosts.composition.ports import Ports
+from hosts.composition.webhook_client import HttpsWebhookClient
 from hosts.worker.periodic import run_periodically_until_stopped
 from hosts.worker.postbacks import DRAIN_TIMEOUT_SECONDS
 from service_core.access.workspace_cache import WorkspaceCache
 from service_core.delivery.notifications.delivery_worker import MAX_NOTIFICATIONS, NotificationWorker
+from service_core.delivery.notifications.signed_webhooks import SignedWebhooks, WebhookClient
+from service_core.delivery.plugin_tasks.event_webhooks import EVENT_WEBHOOK_TYPE, EventWebhookSender
 from service_core.delivery.plugin_tasks.models import (
     JOB_TYPE,
     REACTION_TYPE,
@@ -28,7 +31,8 @@ from service_core.delivery.plugin_tasks.run_tasks import JobRunner, ReactionRunn
 from service_core.extensions.registry import Registry
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import StartupError
-from service_core.kernel.settings import PluginsSettings
+from service_core.kernel.settings import PluginsSettings, Settings
+from service_core.workspace.notifications.models import Channel
 
 TASK_SECONDS: Final = 5
 """Interval of looking for due tasks."""
@@ -95,16 +99,21 @@ async def run_plugin_tasks_until_stopped(tasks: PluginTasks, stop: asyncio.Event
         await asyncio.gather(running, return_exceptions=True)
 
 
-def build_plugin_tasks_if_any(ports: Ports, settings: PluginsSettings) -> PluginTasks | None:
-    """Returns the tasks of the installed plugins; None if they have none.
+def build_plugin_tasks(
+    ports: Ports, deployment_settings: Settings, webhooks: WebhookClient | None = None
+) -> PluginTasks:
+    """Returns the tasks of the installed plugins, and what sends events to webhooks.
+
+    Args:
+        ports: the adapters.
+        deployment_settings: the settings.
+        webhooks: sends webhooks; None sends them over https.
 
     Raises:
         StartupError: a table of settings does not fit its plugin, or a task asks for something that nothing provides or
             the operator has not granted.
     """
-    registry = ports.registry
-    if not registry.event_reactions and not registry.scheduled_jobs:
-        return None
+    registry, settings = ports.registry, deployment_settings.plugins
     require_granted_dependencies(registry, settings)
     bindings = ports.bindings_of_all_adapters()
     for model, value in validate_plugin_settings(registry, settings).items():
@@ -121,6 +130,10 @@ def build_plugin_tasks_if_any(ports: Ports, settings: PluginsSettings) -> Plugin
     senders = {
         (REACTION_TYPE, TASK_CHANNEL): ReactionRunner(reactions, ports.events).run,
         (JOB_TYPE, TASK_CHANNEL): JobRunner(jobs, ports.clock).run,
+        (EVENT_WEBHOOK_TYPE, Channel.WEBHOOK): ports.build_from_adapters(
+            EventWebhookSender,
+            webhooks=SignedWebhooks(webhooks or HttpsWebhookClient.from_settings(deployment_settings)),
+        ).send,
     }
     return PluginTasks(
         JobScheduler(registry.scheduled_jobs, ports.workspace.credentials, outbox),

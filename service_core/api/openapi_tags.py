@@ -36,6 +36,7 @@ _TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "share-links": "Public pages of saved work.",
     "signup": "New workspaces.",
     "traffic": "Visitors, sources, devices and places.",
+    "webhooks": "Stored events that are sent to an address.",
     "workspace": "Settings, usage and onboarding of the workspace.",
 }
 

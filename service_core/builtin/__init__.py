@@ -51,6 +51,7 @@ from service_core.workspace.scripts.resource import SCRIPT_PROPOSALS
 from service_core.workspace.segments.resource import SEGMENTS
 from service_core.workspace.settings import resource as workspace_settings
 from service_core.workspace.share_links.resource import SHARE_LINKS
+from service_core.workspace.webhooks.resource import WEBHOOKS
 
 
 @hook
@@ -102,6 +103,7 @@ def resources() -> Iterable[ResourceDefinition]:
         ANNOTATIONS,
         EMAIL_REPORTS,
         ALERTS,
+        WEBHOOKS,
         SHARE_LINKS,
         RULES,
         LINKS,

@@ -90,6 +90,9 @@ FindWorkspace = Callable[[UUID], Awaitable[Workspace | None]]
 """Workspace by id; None if it was deleted."""
 
 
+FindReactionNames = Callable[[UUID], Awaitable[Collection[str]]]
+"""Names of the events of a workspace that something reacts to."""
+
 OnTransformGaps = Callable[[Collection[TransformGap]], Awaitable[None]]
 """Called with the hours of events that a transform failed for, before these leave the queue."""
 
@@ -150,7 +153,8 @@ class IngestPipeline:
         is_paid_event: whether something is paid with a tracked event of this name, so that its amount is revenue.
         data_version: changes when a person was erased in any process; the pipeline then reads sessions again.
         transforms: drop and change events before they are enriched. Messages of providers pass them by.
-        reaction_names: names of events for which ``on_stored`` is called, besides those of rules.
+        reaction_names: id of a workspace -> names of events for which ``on_stored`` is called, besides those of rules;
+            called once per workspace and batch.
         on_transform_gaps: records the hours of events that a transform failed for; None for nowhere.
         clock: tells which events were received long ago.
     """
@@ -173,7 +177,7 @@ class IngestPipeline:
         transforms: EventTransforms = NO_TRANSFORMS,
         on_transform_gaps: OnTransformGaps | None = None,
         clock: Clock = system_clock,
-        reaction_names: Collection[str] = frozenset(),
+        reaction_names: FindReactionNames | None = None,
     ) -> None:
         self._queue = queue
         self._store = store
@@ -260,6 +264,8 @@ class IngestPipeline:
     async def _enrich_or_quarantine_batch(self, batch: Sequence[QueuedEvent]) -> _EnrichedBatch:
         ids = {queued.arrival.workspace_id for queued in batch}
         workspaces = {workspace_id: await self._find_workspace(workspace_id) for workspace_id in ids}
+        find_names = self._reaction_names
+        reaction_names = {id_: await find_names(id_) if find_names else () for id_ in ids}
         ready: list[_ParsedEventOfWorkspace] = []
         quarantined: list[QuarantinedEvent] = []
         ignored: dict[int, Sequence[str]] = {}
@@ -285,7 +291,8 @@ class IngestPipeline:
             except Exception as fault:  # noqa: BLE001 - one event never blocks the others
                 quarantined.append(_build_quarantined_event(step.queued, fault))
                 continue
-            if step.parsed.name in step.workspace.triggers or step.parsed.name in self._reaction_names:
+            name = step.parsed.name
+            if name in step.workspace.triggers or name in reaction_names[step.workspace.id]:
                 triggered.append(len(stored))
             stored.append(step)
             unused = ignored_values(

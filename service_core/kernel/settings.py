@@ -310,6 +310,16 @@ class PostbacksSettings(SettingsSection):
     )
 
 
+class WebhooksSettings(SettingsSection):
+    """Signed requests that workspaces have sent to their addresses."""
+
+    allow_private_addresses: bool = Field(
+        False,
+        description="Whether webhooks may lead to hosts with private or loopback addresses. Whoever can edit a workspace can then send "
+        "requests into the network of the service.",
+    )
+
+
 class FxSettings(SettingsSection):
     """Exchange rates."""
 
@@ -436,6 +446,7 @@ class Settings(SettingsSection):
     connections: ConnectionsSettings = ConnectionsSettings()
     ads: AdsSettings = AdsSettings()
     postbacks: PostbacksSettings = PostbacksSettings()
+    webhooks: WebhooksSettings = WebhooksSettings()
     revenue: RevenueSettings = RevenueSettings()
     fx: FxSettings = FxSettings()
     links: LinksSettings = LinksSettings()

@@ -21,14 +21,26 @@ _NUMERIC_LABEL: Final = re.compile(r"(0x[0-9a-f]*|[0-9]+)")
 
 
 def validate_public_url(
-    field: str, text: str, schemes: frozenset[str] = WEB_SCHEMES, *, parent_field: str = "link"
+    field: str,
+    text: str,
+    schemes: frozenset[str] = WEB_SCHEMES,
+    *,
+    parent_field: str = "link",
+    allow_private_hosts: bool = False,
 ) -> None:
     """Refuses a URL that a link must not lead to.
+
+    Args:
+        field: name of the field.
+        text: its value.
+        schemes: those that are allowed.
+        parent_field: name of the object that has the field.
+        allow_private_hosts: whether it may lead to a private host.
 
     Raises:
         Unprocessable: ``invalid_url``.
     """
-    reason = _url_rejection_reason(text, schemes)
+    reason = _url_rejection_reason(text, schemes, allow_private_hosts=allow_private_hosts)
     if reason is not None:
         raise Unprocessable(f"{field} {reason}", "invalid_url", field=f"{parent_field}.{field}")
 
@@ -47,7 +59,7 @@ def validate_slug(slug: str) -> None:
         )
 
 
-def _url_rejection_reason(text: str, schemes: frozenset[str]) -> str | None:
+def _url_rejection_reason(text: str, schemes: frozenset[str], *, allow_private_hosts: bool) -> str | None:
     if len(text) > MAX_URL_LENGTH or _UNSAFE_CHARACTERS.search(text):
         return f"has more than {MAX_URL_LENGTH} characters, or one that has to be encoded"
     try:
@@ -61,7 +73,7 @@ def _url_rejection_reason(text: str, schemes: frozenset[str]) -> str | None:
         return "must not hold a user name"
     return (
         "must not lead to a private host"
-        if parts.scheme in WEB_SCHEMES and is_private_or_numeric_host(host)
+        if parts.scheme in WEB_SCHEMES and not allow_private_hosts and is_private_or_numeric_host(host)
         else None
     )
 

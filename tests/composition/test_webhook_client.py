@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from hosts.composition.webhook_client import HttpsWebhookClient
-from service_core.delivery.notifications.alert_sender import WebhookUnavailable
+from service_core.delivery.notifications.signed_webhooks import WebhookUnavailable
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hosts.composition.plugin_descriptions import describe_plugins
 from hosts.composition.plugin_task_runs import TaskRuns, read_task_runs
 from hosts.worker import plugin_tasks
-from hosts.worker.plugin_tasks import build_plugin_tasks_if_any
+from hosts.worker.plugin_tasks import build_plugin_tasks
 from service_core.delivery.plugin_tasks.models import (
     JOB_TYPE,
     REACTION_TYPE,
@@ -42,7 +42,7 @@ class Tasks:
         others = [p for p in registry.loaded_plugins if p is not plugin]
         ports.registry = replace(registry, loaded_plugins=(*others, replace(plugin, values=values)))
         self.host = BatchHost(served, client)
-        self.work = build_plugin_tasks_if_any(ports, served.service.settings.plugins)
+        self.work = build_plugin_tasks(ports, served.service.settings)
 
     async def react(self, *, workspace, event, event_reader: EventReader, clock: Clock):
         self.calls.append((workspace.id, event.event_id, event.event_data))
@@ -126,7 +126,7 @@ async def seqs_of(tasks):
 
 
 async def test_job_runs_once_an_hour_for_each_workspace_over_two_processes(tasks):
-    other = build_plugin_tasks_if_any(tasks.served.service.ports, tasks.served.service.settings.plugins)
+    other = build_plugin_tasks(tasks.served.service.ports, tasks.served.service.settings)
     second = await tasks.served.workspace(timezone="UTC")
     await asyncio.gather(tasks.work.run(), other.run())
     await other.run()
@@ -178,7 +178,7 @@ async def test_task_over_its_limit_has_failed(tasks, monkeypatch):
     )
     ports = tasks.served.service.ports
     ports.registry = replace(ports.registry, scheduled_jobs={"j": slow})
-    await build_plugin_tasks_if_any(ports, tasks.served.service.settings.plugins).run()
+    await build_plugin_tasks(ports, tasks.served.service.settings).run()
     assert await tasks.results(JOB_TYPE, "j") == [("retrying", 1, "It took more than 0.02 seconds")]
 
 
@@ -203,7 +203,7 @@ async def test_task_under_way_is_cancelled_some_time_after_the_stop(tasks, monke
     job = ScheduledJob(id="j", label="J", every=timedelta(hours=1), run=wait)
     ports, stop = tasks.served.service.ports, asyncio.Event()
     ports.registry = replace(ports.registry, scheduled_jobs={"j": job})
-    work = build_plugin_tasks_if_any(ports, tasks.served.service.settings.plugins)
+    work = build_plugin_tasks(ports, tasks.served.service.settings)
     running = asyncio.create_task(plugin_tasks.run_plugin_tasks_until_stopped(work, stop))
     await started.wait()
     stop.set()
@@ -220,7 +220,7 @@ async def test_function_that_asks_for_something_unknown_stops_the_start(tasks):
         job = ScheduledJob(id="j", label="J", every=timedelta(hours=1), run=function)
         ports.registry = replace(ports.registry, scheduled_jobs={"j": job})
         with pytest.raises(StartupError, match="The task 'j'"):
-            build_plugin_tasks_if_any(ports, tasks.served.service.settings.plugins)
+            build_plugin_tasks(ports, tasks.served.service.settings)
 
 
 @pytest.mark.parametrize(

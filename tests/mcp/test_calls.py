@@ -16,6 +16,7 @@ from tests.workspace.resource_fixtures import (
     CREATORS,
     PATCH_BODIES,
     RULE,
+    WEBHOOK,
     ResourceFactory,
     email_report_body,
     share_link_body,
@@ -72,6 +73,7 @@ EXTRA = {
     "update_workspace": {"workspace": {"name": "New"}},
     "send_test_email": {"to": "ann@example.com"},
     "create_alert": {"alert": ALERT},
+    "create_webhook": {"webhook": WEBHOOK},
     "create_annotation": {"annotation": {"text": "Sale", "date": "2026-07-01"}},
     "create_analysis": {"analysis": {"title": "Why", "body_md": "So."}},
 }

@@ -14,8 +14,8 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 from hosts.worker.notifications import build_notifications
 from service_core.analytics.ports import StoreUnavailable
 from service_core.analytics.query.catalog import MetricUnit
-from service_core.delivery.notifications.alert_sender import WebhookUnavailable
 from service_core.delivery.notifications.alert_text import format_value_with_unit
+from service_core.delivery.notifications.signed_webhooks import WebhookUnavailable
 from service_core.testing.event_builder import EventBuilder
 from service_core.workspace.notifications.models import NotificationStatus
 

@@ -44,6 +44,7 @@ PATCH_BODIES = {
     "PATCH /email-reports/{emailReportId}": {"email_report": {"name": "New"}},
     "PATCH /share-links/{shareLinkId}": {"share_link": {"show_workspace_name": True}},
     "PATCH /alerts/{alertId}": {"alert": {"name": "New"}},
+    "PATCH /webhooks/{webhookId}": {"webhook": {"name": "New"}},
     "PATCH /annotations/{annotationId}": {"annotation": {"text": "New"}},
     "PATCH /analyses/{analysisId}": {"analysis": {"title": "New"}},
     "POST /dashboards/{dashboardId}/reorder": {"report_ids": []},
@@ -60,6 +61,7 @@ def share_link_body(what, object_id):
 
 
 ALERT = {"name": "Visitors", "metric_id": "visitors", "recipients": ["ann@example.com"]}
+WEBHOOK = {"name": "Orders", "url": "https://hooks.example.com/", "event_names": ["purchase"]}
 
 
 def email_report_body(object_id):
@@ -171,6 +173,9 @@ class ResourceFactory:
     async def alert(self, key, deleted):
         return await self.write("/alerts", "alert", key, deleted, **ALERT)
 
+    async def webhook(self, key, deleted):
+        return await self.write("/webhooks", "webhook", key, deleted, **WEBHOOK)
+
     async def share_link(self, key, deleted):
         body = share_link_body("report", await self.id("reportId", key))
         made = await self.office.ask("POST", "/share-links", body, key=key)
@@ -232,6 +237,7 @@ CREATORS = {
     "segmentId": ResourceFactory.segment,
     "annotationId": ResourceFactory.annotation,
     "alertId": ResourceFactory.alert,
+    "webhookId": ResourceFactory.webhook,
     "emailReportId": ResourceFactory.email_report,
     "shareLinkId": ResourceFactory.share_link,
     "auditId": ResourceFactory.entry,

@@ -1,40 +1,18 @@
 """Sends alerts by e-mail and by signed webhook (Standard Webhooks)."""
 
-import hmac
-from base64 import b64decode, b64encode
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from http import HTTPStatus
-from typing import Final, Protocol
 
 from service_core.access.email_sender import EmailMessage, EmailSender, EmailSenderUnavailable
 from service_core.access.models import Workspace
 from service_core.access.public_urls import PublicUrls
 from service_core.changes.ports import Transactions
 from service_core.delivery.notifications.delivery_worker import NotificationObsolete, NotificationRefused
+from service_core.delivery.notifications.signed_webhooks import SignedWebhooks
 from service_core.kernel.clock import Clock
-from service_core.workspace.alerts.models import Alert, webhook_secret
+from service_core.workspace.alerts.models import Alert, alert_webhook_secret
 from service_core.workspace.notifications.models import CONFIRM_OCCURRENCE, RESOLVED_SUFFIX, Notification
 from service_core.workspace.notifications.recipients import RecipientStatuses
 from service_core.workspace.notifications.signed_links import EmailLink, build_signed_url
-
-_SUCCESS: Final = range(200, 300)
-
-
-class WebhookUnavailable(Exception):
-    """A webhook could not be delivered to its host."""
-
-
-class WebhookClient(Protocol):
-    """Sends requests to public hosts."""
-
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> int:
-        """Returns the status of the answer; redirects are not followed.
-
-        Raises:
-            WebhookUnavailable: the host has no public address, or does not answer in time.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +32,7 @@ class AlertSender:
     statuses: RecipientStatuses
     urls: PublicUrls
     email_sender: EmailSender
-    webhooks: WebhookClient
+    webhooks: SignedWebhooks
     clock: Clock
 
     async def send_email(self, workspace: Workspace, notification: Notification) -> None:
@@ -92,17 +70,8 @@ class AlertSender:
         if notification.target != alert.webhook_url:
             raise NotificationObsolete("The webhook has another address now")
         body = (notification.payload or "").encode()
-        secret = webhook_secret(workspace, alert)
-        headers = sign_webhook(secret, f"msg_{notification.id.hex}", self.clock(), body)
-        try:
-            status = await self.webhooks.post(notification.target, headers, body)
-        except WebhookUnavailable as fault:
-            raise NotificationRefused(f"The webhook was not delivered: {fault}") from None
-        if status == HTTPStatus.GONE:
-            raise NotificationObsolete("The endpoint answered 410: it takes no more webhooks")
-        if status not in _SUCCESS:
-            raise NotificationRefused(f"The endpoint answered {status}", status)
-        return status
+        secret = alert_webhook_secret(workspace, alert)
+        return await self.webhooks.send(notification, secret, body, self.clock())
 
     async def _load_active_alert(self, workspace: Workspace, notification: Notification) -> Alert:
         async with self.transactions.read(workspace.id) as transaction:
@@ -128,23 +97,3 @@ class AlertSender:
             "If you don't want it, ignore this e-mail: nothing more is sent.\n"
         )
         return EmailMessage(notification.target, f"Confirm alerts from {name}", text, id=str(notification.id))
-
-
-def sign_webhook(secret: str, message_id: str, now: datetime, body: bytes) -> dict[str, str]:
-    """Returns the headers of a webhook as Standard Webhooks has them.
-
-    Args:
-        secret: ``whsec_`` and the key in base64.
-        message_id: the same for each attempt.
-        now: time of the attempt.
-        body: as it is sent.
-    """
-    timestamp = str(int(now.timestamp()))
-    key = b64decode(secret.removeprefix("whsec_"))
-    signature = hmac.digest(key, f"{message_id}.{timestamp}.".encode() + body, "sha256")
-    return {
-        "Content-Type": "application/json",
-        "webhook-id": message_id,
-        "webhook-timestamp": timestamp,
-        "webhook-signature": f"v1,{b64encode(signature).decode()}",
-    }

@@ -53,13 +53,14 @@ class ReactionTrigger:
             build_task_entry(event.workspace_id, reaction, event.event_id, event.timestamp, now)
             for event, _ in candidates
             for reaction, names in self.names_by_reaction
-            if event.event_name in names and _is_news(event)
+            if event.event_name in names and is_news(event)
         ]
         if entries:
             await self.outbox.add_notifications_if_absent(entries)
 
 
-def _is_news(event: Event) -> bool:
+def is_news(event: Event) -> bool:
+    """Returns whether an event has reactions: it is of no bot and no import, and was received within two days."""
     return (
         not event.is_bot
         and IMPORT_PROPERTY not in event.event_data

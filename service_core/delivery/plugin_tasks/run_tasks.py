@@ -12,6 +12,7 @@ from service_core.analytics.ports import EventPageQuery, EventReader
 from service_core.analytics.scope import scope_for_workspace_without_bots
 from service_core.delivery.notifications.delivery_worker import NotificationObsolete, NotificationRefused
 from service_core.delivery.plugin_tasks.models import BoundTask, EventReaction, ScheduledJob
+from service_core.ingestion.models import Event
 from service_core.kernel.clock import Clock
 from service_core.kernel.time_ranges import TimeRange
 from service_core.workspace.notifications.models import Notification
@@ -41,13 +42,23 @@ class ReactionRunner:
         if entry.target not in self.reactions:
             raise NotificationObsolete("No installed plugin reacts any more")
         reaction, function = self.reactions[entry.target]
-        span = TimeRange(entry.due_at - _MARGIN, entry.due_at + _MARGIN)
-        condition = Predicate("event_id", FilterOperator.EQ, entry.occurrence)
-        scope = replace(scope_for_workspace_without_bots(workspace, span), filters=(condition,))
-        page = await self.events.list_events(EventPageQuery(scope, limit=1, count_total=False))
-        if not page.events:
-            raise NotificationObsolete("The event is not stored any more")
-        await _call_within(reaction, function, workspace=workspace, event=page.events[0])
+        event = await load_event_of_entry(self.events, workspace, entry)
+        await _call_within(reaction, function, workspace=workspace, event=event)
+
+
+async def load_event_of_entry(events: EventReader, workspace: Workspace, entry: Notification) -> Event:
+    """Returns the event that an entry of the outbox is about, as it is stored now.
+
+    Raises:
+        NotificationObsolete: the event was deleted.
+    """
+    span = TimeRange(entry.due_at - _MARGIN, entry.due_at + _MARGIN)
+    condition = Predicate("event_id", FilterOperator.EQ, entry.occurrence)
+    scope = replace(scope_for_workspace_without_bots(workspace, span), filters=(condition,))
+    page = await events.list_events(EventPageQuery(scope, limit=1, count_total=False))
+    if not page.events:
+        raise NotificationObsolete("The event is not stored any more")
+    return page.events[0]
 
 
 @dataclass(frozen=True, slots=True)

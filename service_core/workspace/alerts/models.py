@@ -1,7 +1,5 @@
 """Stored alerts, and the state that their checks leave."""
 
-import hmac
-from base64 import b64encode
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -13,6 +11,7 @@ from pydantic import Field
 from service_core.access.models import Workspace
 from service_core.analytics.query.schemas import FilterBody
 from service_core.changes.resource import Resource
+from service_core.workspace.notifications.webhook_secrets import derive_webhook_secret
 
 AlertCondition = Literal["above", "below", "unusual"]
 AlertPeriod = Literal["day", "week"]
@@ -70,7 +69,6 @@ class AlertState:
     reason: str | None = None
 
 
-def webhook_secret(workspace: Workspace, alert: Alert) -> str:
-    """Returns the secret that signs the webhooks of an alert, in the form of Standard Webhooks."""
-    text = f"alert webhook\n{alert.id}\n{alert.webhook_version}"
-    return f"whsec_{b64encode(hmac.digest(workspace.secret, text.encode(), 'sha256')).decode()}"
+def alert_webhook_secret(workspace: Workspace, alert: Alert) -> str:
+    """Returns the secret that signs the webhooks of an alert."""
+    return derive_webhook_secret(workspace, "alert", alert.id, alert.webhook_version)

@@ -9,10 +9,9 @@ from service_core.changes.models import Action, Change
 from service_core.changes.ports import Transaction
 from service_core.changes.record_plans import get_or_404
 from service_core.changes.resource import State
-from service_core.kernel.errors import Conflict
 from service_core.kernel.operations import HandlerResponse, RateLimitClass, Reversibility, Scope, operation
 from service_core.kernel.row_selection import RowSelection
-from service_core.workspace.alerts.models import Alert, webhook_secret
+from service_core.workspace.alerts.models import Alert, alert_webhook_secret
 from service_core.workspace.alerts.schemas import AlertPath, RotateSecretBody
 from service_core.workspace.email_reports.schemas import (
     NotificationDeliveries,
@@ -21,6 +20,7 @@ from service_core.workspace.email_reports.schemas import (
 )
 from service_core.workspace.notifications.ports import NotificationOutbox
 from service_core.workspace.notifications.recipients import RecipientStatuses
+from service_core.workspace.notifications.webhook_secrets import refuse_former_secret
 
 MAX_DELIVERIES: Final = 50
 
@@ -46,16 +46,13 @@ async def list_alert_deliveries(
     )
 
 
-def refuse_former_secret(caller: Caller, prior: State | None, new: State | None) -> None:  # noqa: ARG001 - as `ResourceType.check_permitted`
+def refuse_former_alert_secret(caller: Caller, prior: State | None, new: State | None) -> None:  # noqa: ARG001 - as `ResourceType.check_permitted`
     """Refuses an undo that would bring back a replaced signing secret.
 
     Raises:
         Conflict: ``not_undoable``.
     """
-    if prior is not None and new is not None and prior["webhook_version"] > new["webhook_version"]:
-        raise Conflict(
-            "A replaced signing secret does not come back", "not_undoable", hint="Create a new one instead."
-        )
+    refuse_former_secret(prior, new, "webhook_version")
 
 
 @operation(
@@ -84,6 +81,6 @@ async def rotate_webhook_secret(
 
     response = await changes.preview_or_apply_change(caller, increment_version, dry_run=body.dry_run)
     envelope = response.body
-    secret = webhook_secret(caller.workspace, rotated[0]) if envelope.applied and rotated else None
+    secret = alert_webhook_secret(caller.workspace, rotated[0]) if envelope.applied and rotated else None
     data = {**(envelope.data or {}), "webhook_secret": secret}
     return HandlerResponse(envelope.model_copy(update={"data": data}), response.status, response.headers)

@@ -14,7 +14,7 @@ from service_core.kernel.operations import Scope
 from service_core.workspace.alerts.models import Alert
 from service_core.workspace.alerts.operations import (
     list_alert_deliveries,
-    refuse_former_secret,
+    refuse_former_alert_secret,
     rotate_webhook_secret,
 )
 from service_core.workspace.alerts.ports import AlertStates
@@ -110,7 +110,7 @@ ALERTS: Final = resource(
         outside_effects=frozenset({"alert"}),
         irreversible_fields=frozenset({"webhook_version"}),
         serializer=load_alert_serializer,
-        check_permitted=refuse_former_secret,
+        check_permitted=refuse_former_alert_secret,
     ),
     "/alerts/{alertId}",
     listing=Listing("Alerts with their latest check, newest first."),

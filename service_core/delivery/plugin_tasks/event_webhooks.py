@@ -1,0 +1,149 @@
+"""Sends stored events to the webhooks of their workspace."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from service_core.access.models import Workspace
+from service_core.analytics.ports import EventReader
+from service_core.analytics.reads.event_row import build_event_row_in_major_units
+from service_core.changes.ports import Transactions
+from service_core.delivery.notifications.delivery_worker import NotificationObsolete
+from service_core.delivery.notifications.signed_webhooks import SignedWebhooks
+from service_core.delivery.plugin_tasks.queue_tasks import is_news
+from service_core.delivery.plugin_tasks.run_tasks import load_event_of_entry
+from service_core.ingestion.models import Event
+from service_core.ingestion.pipeline import RuleCandidate
+from service_core.kernel.clock import Clock
+from service_core.kernel.timestamps import format_timestamp
+from service_core.workspace.notifications.models import PLUGIN_TASK_PREFIX, Channel, Notification
+from service_core.workspace.notifications.ports import NotificationOutbox
+from service_core.workspace.webhooks.models import Webhook, webhook_secret
+
+EVENT_WEBHOOK_TYPE: Final = PLUGIN_TASK_PREFIX + "webhook"
+"""Source type of these entries; they are sent with the tasks of plugins, so that they hold up no alert."""
+
+CACHE_LIFETIME: Final = timedelta(seconds=5)
+"""How long a new or changed webhook may wait for its first event."""
+
+EVENT_STORED: Final = "event.stored"
+"""`type` of the body of a webhook."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookTrigger:
+    """Puts stored events into the outbox, once for each active webhook that has their name.
+
+    Attributes:
+        transactions: reads webhooks.
+        outbox: keeps the entries; an event that comes again adds nothing.
+        clock: returns the current time.
+    """
+
+    transactions: Transactions
+    outbox: NotificationOutbox
+    clock: Clock
+    _cached: dict[UUID, tuple[datetime, Sequence[Webhook]]] = field(default_factory=dict)
+
+    async def list_event_names(self, workspace_id: UUID) -> frozenset[str]:
+        """Returns the names of the events that a workspace has sent to its webhooks.
+
+        Raises:
+            StoreUnavailable: webhooks cannot be read.
+        """
+        webhooks = await self._list_active_webhooks(workspace_id)
+        return frozenset(name for webhook in webhooks for name in webhook.event_names)
+
+    async def queue_webhooks(self, candidates: Iterable[RuleCandidate]) -> None:
+        """Queues stored events for the webhooks of their workspaces; repeating it has no effect.
+
+        Raises:
+            StoreUnavailable: webhooks cannot be read or nothing can be kept; the same events come again.
+        """
+        now = self.clock()
+        entries = [
+            _build_entry(webhook, event, now)
+            for event, _ in candidates
+            if is_news(event)
+            for webhook in await self._list_active_webhooks(event.workspace_id)
+            if event.event_name in webhook.event_names
+        ]
+        if entries:
+            await self.outbox.add_notifications_if_absent(entries)
+
+    async def _list_active_webhooks(self, workspace_id: UUID) -> Sequence[Webhook]:
+        now = self.clock()
+        read_at, webhooks = self._cached.get(workspace_id, (None, ()))
+        if read_at is None or not timedelta() <= now - read_at < CACHE_LIFETIME:
+            async with self.transactions.read(workspace_id) as transaction:
+                stored = await transaction.resources.list_all(Webhook)
+            webhooks = [webhook for webhook in stored if webhook.active]
+            self._cached[workspace_id] = now, webhooks
+        return webhooks
+
+
+def _build_entry(webhook: Webhook, event: Event, now: datetime) -> Notification:
+    return Notification(
+        workspace_id=webhook.workspace_id,
+        source_type=EVENT_WEBHOOK_TYPE,
+        source_id=webhook.id,
+        occurrence=event.event_id,
+        channel=Channel.WEBHOOK,
+        target=webhook.url,
+        subject=event.event_name,
+        due_at=event.timestamp,
+        created_at=now,
+        next_attempt_at=now,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EventWebhookSender:
+    """Sends events to webhooks.
+
+    Attributes:
+        transactions: reads webhooks.
+        events: the stored events.
+        webhooks: sends the requests.
+        clock: returns the current time.
+    """
+
+    transactions: Transactions
+    events: EventReader
+    webhooks: SignedWebhooks
+    clock: Clock
+
+    async def send(self, workspace: Workspace, entry: Notification) -> int:
+        """Sends an event as it is stored now; returns the status of the answer.
+
+        Raises:
+            NotificationObsolete: the webhook was deleted or paused or has another address, the event was deleted, or the
+                host answered 410.
+            NotificationRefused: the host did not take it.
+        """
+        async with self.transactions.read(workspace.id) as transaction:
+            webhook = await transaction.resources.get(Webhook, entry.source_id)
+        if webhook is None or not webhook.active:
+            raise NotificationObsolete("The webhook was deleted or paused")
+        if webhook.url != entry.target:
+            raise NotificationObsolete("The webhook has another address now")
+        event = await load_event_of_entry(self.events, workspace, entry)
+        body = json.dumps(_webhook_body(workspace, event), default=_to_json_text)
+        return await self.webhooks.send(
+            entry, webhook_secret(workspace, webhook), body.encode(), self.clock()
+        )
+
+
+def _webhook_body(workspace: Workspace, event: Event) -> dict[str, object]:
+    return {
+        "type": EVENT_STORED,
+        "timestamp": format_timestamp(event.timestamp),
+        "data": {"workspace": workspace.public_id, "event": build_event_row_in_major_units(event)},
+    }
+
+
+def _to_json_text(value: object) -> str:
+    return format_timestamp(value) if isinstance(value, datetime) else str(value)

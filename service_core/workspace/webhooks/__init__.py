@@ -1,0 +1,1 @@
+"""Webhooks: stored events that are sent to an address of the workspace."""

@@ -1,0 +1,183 @@
+"""Events to the webhooks of a workspace: signed, once, with retries, and as they are stored."""
+
+import json
+from datetime import timedelta
+
+import pytest
+import time_machine
+from standardwebhooks.webhooks import Webhook, WebhookVerificationError
+
+from hosts.worker.plugin_tasks import build_plugin_tasks
+from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
+from service_core.delivery.notifications.signed_webhooks import WebhookUnavailable
+from service_core.ingestion.models import IMPORT_HEADER, IngestEndpoint, ReceivedEvent
+from service_core.kernel.operations import Scope
+from tests.analytics.deployment import HIGH_RATE_LIMIT, NOW, WorkspaceClient, run_deployment
+from tests.hosts.ingest.test_batch import BatchHost, page_view
+
+LEADS = {"name": "Leads", "url": "https://hooks.example.com/leads", "event_names": ["lead", "trial"]}
+
+
+class Hooks:
+    """A deployment with a workspace whose webhooks are recorded."""
+
+    def __init__(self, served, client):
+        self.served, self.client = served, client
+        self.requests, self.status, self.fault = [], 200, None
+        self.host = BatchHost(served, client)
+        self.tasks = build_plugin_tasks(served.service.ports, served.service.settings, self)
+
+    async def post(self, url, headers, body):
+        self.requests.append((url, headers, body))
+        if self.fault:
+            raise WebhookUnavailable(self.fault)
+        return self.status
+
+    async def write(self, method, path, **fields):
+        body = json.dumps({"webhook": fields} if fields else {}).encode()
+        status, answer = await self.client.ask(method, path, body=body)
+        assert status == 200, answer
+        return answer["data"]
+
+    async def store(self, *events):
+        """Stores events and sends what is due; returns the events that were sent so far."""
+        await self.host.batch(*events)
+        await self.host.drain()
+        return await self.run()
+
+    async def run(self, **later):
+        self.served.now += timedelta(**later)
+        await self.tasks.run()
+        return [json.loads(body)["data"]["event"]["event_id"] for _, _, body in self.requests]
+
+    async def deliveries(self, id_):
+        answer = await self.client.get(f"/webhooks/{id_}/deliveries")
+        return [(one["status"], one["subject"], one["error"]) for one in answer["deliveries"]]
+
+
+@pytest.fixture
+async def hooks(tmp_path):
+    async with run_deployment("memory", tmp_path) as served:
+        client = await served.workspace(timezone="UTC")
+        minted = await create_named_key_clamping_rate_limit_to_plan(
+            served.service.ports.workspace.credentials,
+            client.workspace,
+            NOW,
+            name="Writer",
+            scopes=(Scope.READ, Scope.WRITE_RULES),
+            requested_rate_limit=HIGH_RATE_LIMIT,
+        )
+        yield Hooks(served, WorkspaceClient(served.service, client.workspace, minted.secret))
+
+
+def lead(event_id, **fields):
+    return page_view(event_id) | {"event": "lead"} | fields
+
+
+async def test_event_is_sent_once_signed_with_the_secret_that_was_shown(hooks):
+    webhook = await hooks.write("POST", "/webhooks", **LEADS)
+    secret = (await hooks.write("POST", f"/webhooks/{webhook['id']}/secret"))["secret"]
+    assert await hooks.store(lead("e1", properties={"plan": "gold"}), page_view("e2"), lead("e1")) == ["e1"]
+    assert await hooks.store(lead("e1")) == ["e1"]
+    [(url, headers, body)] = hooks.requests
+    assert url == LEADS["url"]
+    with time_machine.travel(NOW, tick=False):
+        sent = Webhook(secret).verify(body, headers)
+        with pytest.raises(WebhookVerificationError):
+            Webhook(secret).verify(body + b" ", headers)
+    assert (sent["type"], sent["data"]["workspace"]) == (
+        "event.stored",
+        hooks.client.workspace.public_id,
+    )
+    assert sent["data"]["event"]["event_data"] == {"plan": "gold"}
+    assert await hooks.deliveries(webhook["id"]) == [("sent", "lead", None)]
+    assert secret not in json.dumps(await hooks.client.get(f"/webhooks/{webhook['id']}"))
+
+
+async def test_event_on_the_wire_is_the_event_of_the_list(hooks):
+    await hooks.write("POST", "/webhooks", **LEADS)
+    await hooks.store(lead("e1", page_url="https://shop.example/a?utm_source=news"))
+    [listed] = (await hooks.client.get("/events", start_date="2026-07-08", end_date="2026-07-08"))["events"]
+    assert json.loads(hooks.requests[0][2])["data"]["event"] == listed
+
+
+async def test_refused_event_is_sent_again_with_its_id(hooks):
+    webhook = await hooks.write("POST", "/webhooks", **LEADS)
+    hooks.status = 500
+    assert await hooks.store(lead("e1")) == ["e1"]
+    assert await hooks.deliveries(webhook["id"]) == [("retrying", "lead", "The endpoint answered 500")]
+    hooks.status, hooks.fault = 200, "its host has no public address"
+    await hooks.run(minutes=1)
+    hooks.fault = None
+    assert await hooks.run(minutes=5) == ["e1"] * 3
+    assert len({headers["webhook-id"] for _, headers, _ in hooks.requests}) == 1
+    assert await hooks.deliveries(webhook["id"]) == [("sent", "lead", None)]
+
+
+async def test_events_of_bots_imports_and_the_past_are_not_sent(hooks):
+    await hooks.write("POST", "/webhooks", **LEADS)
+    id_ = hooks.client.workspace.id
+    imported = (id_, id_, IngestEndpoint.BATCH, "e2", True, NOW, json.dumps(lead("e2")).encode())
+    await hooks.host.ports.queue.offer(ReceivedEvent(*imported, None, None, {IMPORT_HEADER: "i"}))
+    old = (NOW - timedelta(days=3)).isoformat()
+    assert await hooks.store(lead("e1", properties={"bot": True}), lead("e3", timestamp=old)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"active": False}, "The webhook was deleted or paused"),
+        ({"url": "https://hooks.example.com/other"}, "The webhook has another address now"),
+    ],
+)
+async def test_changed_webhook_does_not_get_what_waits_for_the_former_one(hooks, changes, reason):
+    webhook = await hooks.write("POST", "/webhooks", **LEADS)
+    await hooks.host.batch(lead("e1"))
+    await hooks.host.drain()
+    await hooks.write("PATCH", f"/webhooks/{webhook['id']}", **changes)
+    assert await hooks.run() == []
+    assert await hooks.deliveries(webhook["id"]) == [("skipped", "lead", reason)]
+
+
+async def test_paused_webhook_gets_no_events_and_another_workspace_none_of_these(hooks):
+    await hooks.write("POST", "/webhooks", **LEADS | {"active": False})
+    assert await hooks.store(lead("e1")) == []
+    other = await hooks.served.workspace(timezone="UTC")
+    hooks.host.client = other
+    assert await hooks.store(lead("e2")) == []
+
+
+async def test_new_webhook_gets_events_after_some_seconds(hooks):
+    assert await hooks.store(lead("e1")) == []
+    await hooks.write("POST", "/webhooks", **LEADS)
+    hooks.served.now += timedelta(seconds=5)
+    assert await hooks.store(lead("e2")) == ["e2"]
+
+
+async def test_replaced_secret_does_not_come_back_by_undo(hooks):
+    webhook = await hooks.write("POST", "/webhooks", **LEADS)
+    _, rotated = await hooks.client.ask("POST", f"/webhooks/{webhook['id']}/secret", body=b"{}")
+    refused = await hooks.client.refused("POST", f"/audit/{rotated['audit_id']}/undo", {})
+    assert refused == (409, "not_undoable")
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"url": "http://hooks.example.com/"}, "invalid_url"),
+        ({"url": "https://10.0.0.8/"}, "invalid_url"),
+        ({"url": "https://localhost/"}, "invalid_url"),
+        ({"event_names": []}, "invalid_field"),
+        ({"event_names": [" "]}, "invalid_field"),
+        ({"name": " "}, "invalid_field"),
+    ],
+)
+async def test_impossible_webhook_is_refused(hooks, fields, code):
+    assert await hooks.client.refused("POST", "/webhooks", {"webhook": LEADS | fields}) == (422, code)
+
+
+async def test_private_address_is_taken_where_the_operator_allows_it(hooks, monkeypatch):
+    settings = hooks.served.service.settings.webhooks
+    monkeypatch.setitem(settings.__dict__, "allow_private_addresses", True)
+    webhook = await hooks.write("POST", "/webhooks", **LEADS | {"url": "https://10.0.0.8/"})
+    assert webhook["url"] == "https://10.0.0.8/"
