@@ -44,18 +44,21 @@ SECOND_PAGE = """
 list_funnel_persons get_paths list_path_sessions list_experiments get_experiment_results list_journeys
 create_receipt get_receipt list_receipt_records list_rule_deliveries plan_changes get_approval list_segments get_segment
 list_annotations get_annotation list_email_reports get_email_report list_email_report_deliveries
-list_alerts get_alert list_alert_deliveries list_webhooks get_webhook list_webhook_deliveries list_connections list_providers get_workspace_settings create_connection
+list_alerts get_alert list_alert_deliveries list_webhooks get_webhook list_webhook_deliveries
+list_connections list_providers get_workspace_settings
+create_webhook update_webhook delete_webhook replace_webhook_secret create_connection
 update_connection delete_connection test_connection update_workspace
 create_segment update_segment delete_segment create_annotation update_annotation delete_annotation
 create_email_report update_email_report delete_email_report send_test_email create_alert update_alert
-delete_alert rotate_webhook_secret create_webhook update_webhook delete_webhook create_webhook_secret update_share_link rollback apply_change_set undo_change_set
+delete_alert rotate_webhook_secret update_share_link rollback apply_change_set undo_change_set
 """
 
 CORE = collect_plugins_into_registry([("builtin", builtin)]).operations
 TOOLS_BY_NAME = {tool.name: tool for tool in build_tools_of_v1_key_operations(CORE)}
 WRITERS = {
     Scope.WRITE_RULES: {"create_rule", "update_rule", "delete_rule", "update_workspace"}
-    | {"create_connection", "update_connection", "delete_connection", "test_connection"},
+    | {"create_connection", "update_connection", "delete_connection", "test_connection"}
+    | {"create_webhook", "update_webhook", "delete_webhook", "replace_webhook_secret"},
     Scope.WRITE_LINKS: {"create_link", "update_link", "delete_link"},
     Scope.PROPOSE_SCRIPTS: {"propose_script"},
 }
@@ -136,7 +139,8 @@ def test_annotations_say_what_reads_what_adds_and_what_changes():
         assert hints["openWorldHint"] is False
         if tool.is_write or tool.name in ("create_export", "plan_changes"):
             adds = tool.name.startswith(("create_", "propose_", "plan_"))
-            repeats = {"apply_change_set", "send_test_email", "rotate_webhook_secret", "test_connection"}
+            repeats = {"apply_change_set", "send_test_email", "test_connection"}
+            repeats |= {"rotate_webhook_secret", "replace_webhook_secret"}
             assert hints == {
                 "readOnlyHint": False,
                 "destructiveHint": not adds or tool.name == "propose_script",

@@ -54,10 +54,10 @@ def refuse_former_webhook_secret(caller: Caller, prior: State | None, new: State
     body_optional=True,
     reversibility=Reversibility.IRREVERSIBLE,
 )
-async def create_webhook_secret(
+async def replace_webhook_secret(
     path: WebhookPath, body: RotateWebhookSecretBody, *, caller: Caller, changes: ChangeExecutor
 ) -> HandlerResponse[Envelope]:
-    """Create the secret that signs the requests of a webhook, in place of the present one.
+    """Replace the secret that signs the requests of a webhook.
 
     `data.secret` is shown in this answer only. `Idempotency-Key` is ignored.
     """

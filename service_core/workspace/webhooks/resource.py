@@ -14,9 +14,9 @@ from service_core.workspace.url_rules import validate_public_url
 from service_core.workspace.validation import validate_text
 from service_core.workspace.webhooks.models import Webhook
 from service_core.workspace.webhooks.operations import (
-    create_webhook_secret,
     list_webhook_deliveries,
     refuse_former_webhook_secret,
+    replace_webhook_secret,
 )
 from service_core.workspace.webhooks.schemas import NewWebhook, WebhookPatch
 
@@ -99,5 +99,5 @@ WEBHOOKS: Final = resource(
     update=update_webhook,
     delete="Delete a webhook; an undo brings it back under its id.",
     prepare=provide_settings,
-    operations=(list_webhook_deliveries, create_webhook_secret),
+    operations=(list_webhook_deliveries, replace_webhook_secret),
 )
