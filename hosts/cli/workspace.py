@@ -249,11 +249,11 @@ async def _change_settings(
     from service_core.access.internal_callers import build_command_line_caller
     from service_core.changes.change_executor import ChangeExecutor
     from service_core.kernel.clock import system_clock
-    from service_core.workspace.settings.models import counting_settings
+    from service_core.workspace.settings.models import fields_that_change_counting
     from service_core.workspace.settings.resource import WORKSPACE_SETTINGS_TYPE, plan_settings_update
     from service_core.workspace.settings.schemas import WorkspacePatch
 
-    initial_fields = counting_settings(AnalyticsSettings()) if from_builtin else {}
+    initial_fields = fields_that_change_counting(AnalyticsSettings()) if from_builtin else {}
     patch = _validate_patch(WorkspacePatch, {**initial_fields, **changed_fields})
     async with open_workspace_store(config) as store:
         workspace = await find_named_or_only_workspace(store.credentials, public_id)
@@ -317,8 +317,10 @@ def _print_counting_settings(
     workspace: "Workspace", record: "WorkspaceSettingsRecord", *other_fields: str
 ) -> None:
     """Prints the settings that change how events are counted, and other fields by name, as JSON."""
-    from service_core.workspace.settings.models import counting_settings
+    from service_core.workspace.settings.models import fields_that_change_counting
 
-    settings = record.model_dump(mode="json", include={*counting_settings(workspace.rules), *other_fields})
+    settings = record.model_dump(
+        mode="json", include={*fields_that_change_counting(workspace.rules), *other_fields}
+    )
     settings["channels"] = [channel.model_dump(exclude_none=True) for channel in record.channels]
     typer.echo(json.dumps({"workspace": workspace.public_id, **settings}, indent=2))

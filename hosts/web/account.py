@@ -23,7 +23,7 @@ async def show_account(context: PageContext) -> Response:
 async def passkey_registration_options_after_password(context: PageContext) -> Response:
     """What to ask the browser for a new passkey, for its script."""
     try:
-        options = await context.component(PasskeySignIn).registration_options(
+        options = await context.component(PasskeySignIn).check_password_and_begin_registration(
             context.signed_in_account, context.form.raw("password"), context.browser
         )
     except (Unauthorized, TooManyRequests) as refusal:

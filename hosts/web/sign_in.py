@@ -38,7 +38,7 @@ async def passkey_sign_in_options(context: PageContext) -> Response:
     """What to ask the browser for, for its script."""
     try:
         return context.json_response(
-            await context.component(PasskeySignIn).authentication_options(context.browser)
+            await context.component(PasskeySignIn).count_attempt_and_begin_sign_in(context.browser)
         )
     except TooManyRequests as refusal:
         return context.json_error(refusal)

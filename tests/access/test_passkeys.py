@@ -47,7 +47,9 @@ async def account(deployment):
 
 
 async def register_passkey(passkey_sign_in, account, device):
-    request = json.loads(await passkey_sign_in.registration_options(account, PASSWORD, BROWSER))
+    request = json.loads(
+        await passkey_sign_in.check_password_and_begin_registration(account, PASSWORD, BROWSER)
+    )
     made = device.create_credential(request)
     attested = RegistrationResponse(
         base64url_decode(made["client_data"]), base64url_decode(made["attestation"]), frozenset({"usb"})
@@ -58,7 +60,7 @@ async def register_passkey(passkey_sign_in, account, device):
 
 
 async def sign_in_with_passkey(passkey_sign_in, device, browser=BROWSER):
-    request = json.loads(await passkey_sign_in.authentication_options(browser))
+    request = json.loads(await passkey_sign_in.count_attempt_and_begin_sign_in(browser))
     signed = device.sign_challenge(request)
     asserted = AuthenticationResponse(
         **{
@@ -95,7 +97,7 @@ async def test_passkey_opens_a_session_until_it_is_removed(deployment, passkey_s
 async def test_passkey_challenge_is_bound_to_one_browser(passkey_sign_in, account):
     device = SoftwareAuthenticator()
     await register_passkey(passkey_sign_in, account, device)
-    request = json.loads(await passkey_sign_in.authentication_options(BROWSER))
+    request = json.loads(await passkey_sign_in.count_attempt_and_begin_sign_in(BROWSER))
     signed = device.sign_challenge(request)
     asserted = AuthenticationResponse(
         **{
@@ -110,12 +112,12 @@ async def test_passkey_challenge_is_bound_to_one_browser(passkey_sign_in, accoun
 
 async def test_passkey_challenges_are_limited_to_30_per_15_minutes_and_client(passkey_sign_in, clock):
     for _ in range(30):
-        await passkey_sign_in.authentication_options(BROWSER)
+        await passkey_sign_in.count_attempt_and_begin_sign_in(BROWSER)
     with pytest.raises(TooManyRequests):
-        await passkey_sign_in.authentication_options(BROWSER)
-    await passkey_sign_in.authentication_options(replace(BROWSER, client="198.51.100.1"))
+        await passkey_sign_in.count_attempt_and_begin_sign_in(BROWSER)
+    await passkey_sign_in.count_attempt_and_begin_sign_in(replace(BROWSER, client="198.51.100.1"))
     clock.advance(minutes=16)
-    await passkey_sign_in.authentication_options(BROWSER)
+    await passkey_sign_in.count_attempt_and_begin_sign_in(BROWSER)
 
 
 async def test_passkey_sign_in_fails_without_the_limit_store(deployment, passkey_sign_in, account):

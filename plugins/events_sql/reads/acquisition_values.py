@@ -26,11 +26,15 @@ def list_acquisition_values(query: AcquisitionValuesQuery, runner: StatementRunn
     runner.begin_snapshot()
     if not query.cohorts.by_conversion:
         create_session_interval_tables(query.cohorts, runner, all_sessions=True)
-    pairs = _first_touch_values(query) if query.is_of_first_touch else _event_values(query)
+    pairs = (
+        _persons_with_values_of_first_touch(query)
+        if query.is_of_first_touch
+        else _persons_with_values_of_acquiring_events(query)
+    )
     return to_value_counts(runner.fetch_rows(most_frequent_values(pairs, query.limit)))
 
 
-def _event_values(query: AcquisitionValuesQuery) -> sa.Select[Any]:
+def _persons_with_values_of_acquiring_events(query: AcquisitionValuesQuery) -> sa.Select[Any]:
     plan, first = query.cohorts, first_acquisitions(query.cohorts)
     acquiring, acquired = acquiring_events_with_condition(plan, first, query.column)
     source, conditions = source_of_persons_acquired_in_span(plan, first, first.join(acquiring, acquired))
@@ -38,7 +42,7 @@ def _event_values(query: AcquisitionValuesQuery) -> sa.Select[Any]:
     return statement.select_from(source).where(*conditions)
 
 
-def _first_touch_values(query: AcquisitionValuesQuery) -> sa.Select[Any]:
+def _persons_with_values_of_first_touch(query: AcquisitionValuesQuery) -> sa.Select[Any]:
     plan, first = query.cohorts, first_acquisitions(query.cohorts)
     source, touch = join_first_touch(plan, first, join_filtered_acquisition(plan, first))
     conditions = [

@@ -85,7 +85,9 @@ class PasskeySignIn:
         """Whether passkeys can be used here. If not, everything except listing and removing raises `NotFound`."""
         return self._verifier_and_party is not None
 
-    async def registration_options(self, account: Account, password: str, browser: BrowserContext) -> str:
+    async def check_password_and_begin_registration(
+        self, account: Account, password: str, browser: BrowserContext
+    ) -> str:
         """Returns the WebAuthn options for a new passkey. The person has to enter the password first.
 
         Raises:
@@ -157,7 +159,7 @@ class PasskeySignIn:
             raise NotFound
         await self._sign_in.end_other_sessions(account, browser.secret)
 
-    async def authentication_options(self, browser: BrowserContext) -> str:
+    async def count_attempt_and_begin_sign_in(self, browser: BrowserContext) -> str:
         """Returns the WebAuthn options for a sign-in.
 
         Raises:

@@ -233,14 +233,14 @@ def _build_validated_signup(
         ),
         domain=signup_input.domain,
         timezone=validate_time_zone(signup_input.timezone),
-        plan=_require_plan_for_sale(signup_input.plan),
+        plan=_require_plan_other_than_unlimited(signup_input.plan),
         created_at=now,
         expires_at=now + SIGNUP_LIFETIME,
         key_request_id=key_request_id,
     )
 
 
-def _require_plan_for_sale(plan: str) -> str:
+def _require_plan_other_than_unlimited(plan: str) -> str:
     sold_plans = [plan_id for plan_id in BILLING_PLANS if plan_id != UNLIMITED_PLAN.id]
     if plan not in sold_plans:
         raise BadRequest(

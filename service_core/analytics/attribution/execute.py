@@ -87,7 +87,7 @@ class RuleBasedAttribution:
             *(part.amounts_or_none_if_unconverted(values) for part in plan),
         )
 
-    async def query_top_groups_by_revenue(
+    async def query_top_groups_by_revenue_and_if_cut(
         self, grouping: Grouping, limit: int | None = None
     ) -> tuple[list[CreditedGroup], bool]:
         """Returns the groups, highest revenue first, and whether ``limit`` cut some off."""

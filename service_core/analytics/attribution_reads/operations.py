@@ -213,8 +213,8 @@ async def _query_totals_groups_and_channels(
     if data_driven is None:
         return await gather_or_cancel(
             rule_based.query_attributed_and_unattributed_totals(),
-            rule_based.query_top_groups_by_revenue(grouping, limit),
-            rule_based.query_top_groups_by_revenue(_CHANNELS),
+            rule_based.query_top_groups_by_revenue_and_if_cut(grouping, limit),
+            rule_based.query_top_groups_by_revenue_and_if_cut(_CHANNELS),
         )
     totals = await rule_based.query_attributed_and_unattributed_totals()
     groups, channels = await gather_or_cancel(

@@ -44,7 +44,7 @@ class WorkspaceSettingsRecord(SettingFields, Resource):
             domain=workspace.domain,
             timezone=workspace.timezone,
             currency=workspace.currency,
-            **counting_settings(workspace.rules),
+            **fields_that_change_counting(workspace.rules),
             write_approvals=tuple(map(_to_approval_requirement, workspace.write_policy.approvals)),
             plan_tokens=tuple(sorted(workspace.write_policy.plan_tokens)),
         )
@@ -132,7 +132,7 @@ class WorkspaceRowStorage:
         return next(iter(await self._transaction.tables.list_rows(Workspace)), None)
 
 
-def counting_settings(rules: AnalyticsSettings) -> dict[str, Any]:
+def fields_that_change_counting(rules: AnalyticsSettings) -> dict[str, Any]:
     """Returns the fields of the settings that change how events are counted."""
     return {
         "conversions": None if rules.conversions is None else tuple(sorted(rules.conversions)),

@@ -80,7 +80,7 @@ class QueryComparer:
         )
         page_rows = self._compared_row_per_page_row(page, compared)
         rows = [self._render_row(row, aligned) for row, aligned in page_rows]
-        rows += self._render_further_rows(further)
+        rows += self._render_further_rows_with_current_values(further)
         shown = (*(row for row, _ in page_rows), *further.rows)
         other = await self._values_of_groups_without_row(totals.rows[0], rows, shown)
         comparison = QueryComparison(
@@ -183,7 +183,7 @@ class QueryComparer:
         date = format_local_date_of_bucket(row.bucket, self._query.buckets.unit, self.compared_range.zone)
         return {BUCKET: row.bucket, "date": date, _ALIGNED_BUCKET: aligned} | values
 
-    def _render_further_rows(self, further: FurtherGroups) -> list[dict[str, Any]]:
+    def _render_further_rows_with_current_values(self, further: FurtherGroups) -> list[dict[str, Any]]:
         current = {(row.bucket, row.labels): row for row in further.current_rows}
         records = []
         for row in further.rows:
