@@ -308,11 +308,13 @@ class WorkspaceEvents:
 
     @cached_property
     def _renewal_order_ids(self) -> set[str]:
-        """Ids of orders that a report calls a renewal."""
+        """Ids of orders that a report calls a renewal; not one of a bot or a test."""
         return {
             event.order_id
-            for event in self.events
-            if event.event_name in PURCHASE_EVENTS
+            for event in self.all_events
+            if not event.is_bot
+            and not event.is_test
+            and event.event_name in PURCHASE_EVENTS
             and event.order_id is not None
             and value_matches(event.event_data.get(RENEWAL_PROPERTY), FilterOperator.EQ, "true")
         }

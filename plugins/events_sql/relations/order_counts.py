@@ -33,13 +33,15 @@ def with_first_order_per_person_flag(payments: sa.Subquery) -> sa.Select[Any]:
 
 
 def _renewal_order_ids() -> sa.Select[Any]:
-    """Selects the ids of orders that a report calls a renewal."""
+    """Selects the ids of orders that a report calls a renewal; not one of a bot or a test."""
     c = EVENTS.c
     renewal = Predicate(RENEWAL_PROPERTY, FilterOperator.EQ, "true")
     return sa.select(c.order_id).where(
         c.workspace_id == WORKSPACE,
         name_in(c.event_name, PURCHASE_EVENTS),
         c.order_id.is_not(None),
+        sa.not_(c.is_bot),
+        sa.not_(c.is_test),
         predicate_condition(comparable_property(c.event_data, RENEWAL_PROPERTY), renewal),
     )
 

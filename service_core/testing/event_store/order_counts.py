@@ -1,7 +1,7 @@
 """Conformance tests of the number of orders of a person, and of the time to the second."""
 
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from service_core.analytics.measures import FilterOperator, Predicate, Relation, count_distinct, sum_column
 from service_core.ingestion.event_names import RENEWAL_PROPERTY
@@ -49,7 +49,7 @@ class OrderCounts(EventStoreKit):
     async def test_purchase_called_a_renewal_is_no_repeat_purchase(
         self, store: Store, builder: EventBuilder
     ) -> None:
-        """A provider reports a renewal as a purchase; one of the reports of the order names it, as text, too."""
+        """A provider reports a renewal as a purchase; one of the reports of the order names it, as text, too. Bots and tests name none."""
         for day, visitor, order, is_renewal in (
             ("03-02", "A1", "in_1", False), ("03-20", "A1", "in_2", True), ("03-21", "A1", "in_2", False),
             ("03-03", "A2", "in_3", True), ("03-09", "A2", "in_4", False),
@@ -64,6 +64,9 @@ class OrderCounts(EventStoreKit):
                 order_id=order,
                 event_data=properties,
             )
+        for flag in ("is_bot", "is_test"):
+            renewal: dict[str, Any] = {"event_data": {RENEWAL_PROPERTY: True}, flag: True}
+            builder.add_event("purchase", at="2026-03-09", visitor="B", revenue=1, order_id="in_4", **renewal)
         await store.append(builder.events)
         scope = builder.query_scope(whole_utc_days("2026-03-01", "2026-03-31"))
         assert await measure_by_columns(store, scope, CHARGES, "orders_so_far") == {1: 4, 2: 1, 3: 1}
