@@ -70,6 +70,11 @@ def write_plugin_package(kind: str, name: str, parent: Path) -> Path:
     return folder
 
 
+def module_of_kind(kind: str) -> str:
+    """Returns the code of the example of a kind, as ``touchpoint plugin new`` writes it for the name ``my_plugin``."""
+    return _example_files(kind, "my_plugin")[0]
+
+
 def _example_files(kind: str, name: str) -> tuple[str, str]:
     """Returns the module and the test of the example of a kind, renamed."""
     declared = KINDS[kind]

@@ -14,6 +14,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from hosts.reference.markdown import format_code, render_page, render_section, render_table
+from hosts.reference.plugin_hooks import render_hooks_section
 from service_core.extensions.plugin_info import API_VERSION
 
 PLUGIN_MODULE: Final = "service_core.plugin"
@@ -85,7 +86,7 @@ def render_plugin_api_page() -> str:
         "it was made for with `PluginInfo.api_version`. The docstring of a protocol's method states what an "
         "implementation must do. A parameter with `=` is optional; those after `*` are keyword-only."
     )
-    return render_page("Plugin API", intro, *sections)
+    return render_page("Plugin API", intro, render_hooks_section(), *sections)
 
 
 def _signature_of_export(exported: Any) -> str:

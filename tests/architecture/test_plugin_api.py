@@ -1,6 +1,10 @@
 """Every name that plugins import from `service_core.plugin` is documented."""
 
+import pytest
+
 from hosts.reference.plugin_api import exported_names_in_import_order, render_plugin_api_page
+from hosts.reference.plugin_hooks import kinds_with_hook
+from service_core.extensions.plugin_values import VALUE_KINDS
 from service_core.plugin import API_VERSION
 from tests.architecture.sources import ROOT
 
@@ -17,6 +21,11 @@ def test_reference_page_is_a_snapshot_of_the_surface_with_signatures():
     assert f"Version {API_VERSION} of the plugin API" in page
     assert "| `RateLimiter` | protocol | `consume(key, limit, window_seconds)` |" in page
     assert "| `operation` | function | `(route, *, scope=, " in page
+
+
+@pytest.mark.parametrize("hook", VALUE_KINDS)
+def test_every_hook_has_an_executed_example(hook):
+    assert kinds_with_hook(hook) != [], "tests/plugin_author runs the example of each kind"
 
 
 def test_every_exported_name_is_on_the_reference_page():
