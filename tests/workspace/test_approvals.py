@@ -14,10 +14,10 @@ from service_core.kernel.errors import ApiError
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import Scope
 from service_core.kernel.timestamps import format_timestamp
+from service_core.workspace import event_name_effects
 from service_core.workspace.approvals import filing
 from service_core.workspace.approvals.decision import ApprovalDecisions
 from service_core.workspace.approvals.models import WriteApproval
-from service_core.workspace.rules import resource as rules
 from tests.workspace.rule_requests import MAIN, RULE, connect_platform
 from tests.workspace.test_change_sets import (
     LINK,
@@ -337,7 +337,7 @@ async def test_secrets_are_not_stored_for_an_approval(workspace_api, approvals):
 async def test_rule_write_reads_events_outside_its_transaction(workspace_api, monkeypatch):
     await connect_platform(workspace_api, "meta", MAIN)
     transactions, is_open = workspace_api.service.ports.workspace.transactions, []
-    write, check = transactions.write, rules.read_event_name_warnings_and_suggestions
+    write, check = transactions.write, event_name_effects.read_event_name_warnings_and_suggestions
 
     @asynccontextmanager
     async def note_open(*arguments):
@@ -353,7 +353,7 @@ async def test_rule_write_reads_events_outside_its_transaction(workspace_api, mo
         return await check(*arguments)
 
     monkeypatch.setattr(transactions, "write", note_open)
-    monkeypatch.setattr(rules, "read_event_name_warnings_and_suggestions", note_read)
+    monkeypatch.setattr(event_name_effects, "read_event_name_warnings_and_suggestions", note_read)
     answer = await workspace_api.ask("POST", "/rules", {"rule": {**RULE, "trigger_event": "newsletter"}})
     assert (answer.status, seen) == (200, [False])
     assert [effect["type"] for effect in answer.json["diff"]["effects"]] == ["postback_target", "never_seen"]

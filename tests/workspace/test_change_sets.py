@@ -13,7 +13,7 @@ from service_core.access.api_keys import create_named_key_clamping_rate_limit_to
 from service_core.analytics.reads.event_name_check import read_event_name_warnings_and_suggestions
 from service_core.changes.change_sets import ChangeSet, ChangeSetStatus
 from service_core.kernel.operations import Scope
-from service_core.workspace.rules import resource as rules
+from service_core.workspace import event_name_effects
 from tests.workspace.conftest import NOW
 from tests.workspace.rule_requests import MAIN, RULE, connect_platform
 
@@ -269,7 +269,9 @@ async def test_plan_warns_of_a_trigger_never_seen_without_the_write_lock(workspa
             is_locked.append(False)
         return await read_event_name_warnings_and_suggestions(*arguments)
 
-    monkeypatch.setattr(rules, "read_event_name_warnings_and_suggestions", take_write_lock_and_check)
+    monkeypatch.setattr(
+        event_name_effects, "read_event_name_warnings_and_suggestions", take_write_lock_and_check
+    )
     planned = await plan(workspace_api, [create("/rules", {"rule": RULE | {"trigger_event": "joined"}})])
     assert is_locked == [False]
     assert "never_seen" in [effect["type"] for effect in planned["effects"]]

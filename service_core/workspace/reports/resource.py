@@ -1,15 +1,18 @@
 """Saved reports as a writable resource."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionModels
+from service_core.analytics.connections.providers import InstalledProviders
+from service_core.analytics.ports import EventReader
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.changes.optimistic_locking import VersionedBody, sent_fields
-from service_core.changes.resource import ResourceType
+from service_core.changes.resource import ResourceType, State
 from service_core.changes.resource_definition import Listing, WriteContext, resource
 from service_core.kernel.operations import Scope
+from service_core.workspace.event_name_effects import describe_names_never_seen
 from service_core.workspace.reports.models import DEFAULT_RANGE, Report
 from service_core.workspace.reports.operations import run_report
 from service_core.workspace.reports.schemas import NewReport, ReportAnswer, ReportPatch, ReportsQuery
@@ -74,8 +77,34 @@ def _validate_and_complete_report(
     return report
 
 
+async def warn_of_events_never_seen(
+    caller: Caller, new: State | None, *, event_reader: EventReader, providers: InstalledProviders
+) -> Sequence[State]:
+    """Returns an effect for each event of the funnel or the filters that was not seen in 90 days."""
+    names = () if new is None else _list_event_names(new)
+    return await describe_names_never_seen(
+        caller, names, field="event_name", event_reader=event_reader, providers=providers
+    )
+
+
+def _list_event_names(new: State) -> list[str]:
+    filters = (new["plan"] or {}).get("filters") or ()
+    values = [
+        value
+        for each in filters
+        if each["dimension"] == "event_name" and each.get("op", "eq") in {"eq", "in"}
+        for value in (each["value"] if isinstance(each["value"], list) else [each["value"]])
+    ]
+    return [*(new["steps"] or ()), *(value for value in values if isinstance(value, str))]
+
+
 REPORTS: Final = resource(
-    ResourceType(Report, Scope.WRITE_REPORTS, serializer=load_saved_serializer),
+    ResourceType(
+        Report,
+        Scope.WRITE_REPORTS,
+        serializer=load_saved_serializer,
+        warnings=warn_of_events_never_seen,
+    ),
     "/reports/{reportId}",
     listing=Listing("Saved reports, newest first.", query=ReportsQuery),
     get="One saved report.",

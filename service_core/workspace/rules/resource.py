@@ -6,12 +6,12 @@ from typing import Any, Final
 from service_core.access.models import Caller
 from service_core.analytics.connections.ports import Connections
 from service_core.analytics.connections.providers import InstalledProviders
-from service_core.analytics.ports import EventReader, StoreUnavailable
-from service_core.analytics.reads.event_name_check import read_event_name_warnings_and_suggestions
+from service_core.analytics.ports import EventReader
 from service_core.changes.optimistic_locking import sent_fields
 from service_core.changes.resource import RecordReader, ResourceType, State
 from service_core.changes.resource_definition import Listing, WriteContext, resource
 from service_core.kernel.operations import Scope
+from service_core.workspace.event_name_effects import describe_names_never_seen
 from service_core.workspace.rules.models import ConversionRule
 from service_core.workspace.rules.postback_platforms import CUSTOM_EVENT, PostbackPlatform, PostbackPlatforms
 from service_core.workspace.rules.rule_targets import RuleTargets
@@ -108,27 +108,11 @@ async def describe_postback_target_effect(
 async def warn_of_trigger_never_seen(
     caller: Caller, new: State | None, *, event_reader: EventReader, providers: InstalledProviders
 ) -> Sequence[State]:
-    """Returns an effect when the trigger of an active rule was not seen in 90 days; nothing if events cannot be read.
-
-    Events that an installed revenue provider sends may come at any time.
-    """
-    if new is None or not new["active"] or _is_sent_by_provider(new["trigger_event"], providers):
-        return ()
-    try:
-        checked = await read_event_name_warnings_and_suggestions(event_reader, caller, [new["trigger_event"]])
-    except StoreUnavailable:
-        return ()
-    similar = [suggestion.suggestion for suggestion in checked.did_you_mean]
-    meant = f" Did you mean {', '.join(similar)}?" if similar else ""
-    return [
-        {"type": "never_seen", "summary": warning.message + meant, "trigger_event": warning.event_name}
-        for warning in checked.warnings
-    ]
-
-
-def _is_sent_by_provider(event_name: str, providers: InstalledProviders) -> bool:
-    names = (name for id_ in providers.by_id for name in providers.event_names(id_))
-    return event_name in names
+    """Returns an effect when the trigger of an active rule was not seen in 90 days."""
+    names = [new["trigger_event"]] if new is not None and new["active"] else []
+    return await describe_names_never_seen(
+        caller, names, field="trigger_event", event_reader=event_reader, providers=providers
+    )
 
 
 def _postback_target(platform: PostbackPlatform, state: State, *, is_deleted: bool) -> State:

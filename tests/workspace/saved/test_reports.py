@@ -1,5 +1,7 @@
 """Saved reports: what may be saved, and how it changes."""
 
+import pytest
+
 WEEK = {"from": "2026-07-01", "to": "2026-07-07"}
 UNKNOWN_ID = "01890000-0000-7000-8000-000000000000"
 PLAN = {"metrics": ["visitors"]}
@@ -205,6 +207,36 @@ async def test_update_is_undone_unless_it_changed_again(api_client):
     await api_client.ask("PATCH", target, {"report": {"name": "Third"}})
     refused = await api_client.refused("POST", f"/audit/{changed['audit_id']}/undo", None)
     assert refused[:2] == (409, "resource_changed")
+
+
+@pytest.mark.parametrize(
+    ("definition", "unseen"),
+    [
+        ({"steps": ["page_view", "purchas"]}, ["purchas"]),
+        ({"plan": {**PLAN, "filters": [{"dimension": "event_name", "value": "purchas"}]}}, ["purchas"]),
+        (
+            {
+                "plan": {
+                    **PLAN,
+                    "filters": [{"dimension": "event_name", "op": "in", "value": ["a1", "purchase"]}],
+                }
+            },
+            ["a1"],
+        ),
+        ({"plan": {**PLAN, "filters": [{"dimension": "event_name", "op": "neq", "value": "a1"}]}}, []),
+        ({"plan": PLAN}, []),
+    ],
+)
+async def test_effects_name_events_of_a_report_that_were_never_seen(api_client, definition, unseen):
+    report = {"name": "Sales", "source": "query", **definition}
+    for dry_run in (True, False):
+        answer = await api_client.ask("POST", "/reports", {"report": report, "dry_run": dry_run})
+        assert answer.status == 200, answer.json
+        found = [each for each in answer.json["diff"]["effects"] if each["type"] == "never_seen"]
+        assert [each["event_name"] for each in found] == unseen
+        assert all(
+            "Did you mean purchase?" in each["summary"] for each in found if each["event_name"] == "purchas"
+        )
 
 
 async def test_deleted_report_is_hidden_until_undo(api_client):
