@@ -364,11 +364,8 @@ async def test_plan_and_apply_read_rule_targets_outside_their_transaction(
 ):
     await connect_platform(workspace_api, "meta", MAIN)
     store = workspace_api.service.ports.workspace
-    write, list_connections, is_open = (
-        store.transactions.write,
-        store.connections.list_connections_oldest_first,
-        [],
-    )
+    write, is_open = store.transactions.write, []
+    list_connections = store.connections.list_connections_oldest_first
 
     @asynccontextmanager
     async def note_open(*arguments):
