@@ -1,7 +1,7 @@
 """Ads: spend and what it brought, from campaigns to groups to ads, with the claims of the platforms beside."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -18,7 +18,7 @@ from hosts.web.revenue import STATUS_LABELS
 from hosts.web.value_words import format_moment, humanize
 from hosts.web.view_state import ViewState, read_view_state
 from hosts.web.workspace_view import WorkspaceView, open_workspace_view
-from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.query.catalog import Catalog, MetricUnit
 from service_core.kernel.async_gather import gather_or_cancel
 
 LEVELS: Final = ("campaign", "group", "ad")
@@ -39,12 +39,17 @@ _METRICS: Final = {
 }  # fmt: skip
 """Field of the answer -> metric of the same number."""
 
+_CURRENCY_UNITS: Final = (MetricUnit.CURRENCY, MetricUnit.CURRENCY_PER_UNIT)
 _PARAMETERS: Final = ("level", "campaign_id", "group_id", "platform")
 
 
 @dataclass(frozen=True, slots=True)
 class AdLine:
-    """A campaign, group or ad; amounts of the platform are in the currency of its account."""
+    """A campaign, group or ad; amounts of the platform are in the currency of its account.
+
+    Attributes:
+        records: field -> path and query string below the workspace of the spend rows that its number sums.
+    """
 
     name: str
     below: str
@@ -57,6 +62,7 @@ class AdLine:
     claimed_roas: str
     credited_revenue: str
     credited_roas: str
+    records: Mapping[str, str]
 
 
 async def show_ads(context: PageContext, public_id: str) -> Response:
@@ -113,7 +119,11 @@ def _describe_ads(
     return {
         "totals": _build_totals(context.component(Catalog), state, answer),
         "lines": [
-            _build_ad_line(row, by_id.get(row["id"], {}), state, level, answer["currency"]) for row in rows
+            replace(
+                _build_ad_line(row, by_id.get(row["id"], {}), state, level, answer["currency"]),
+                records=_link_row(context.component(Catalog), state, row, level, answer["currency"]),
+            )
+            for row in rows
         ],
         "parents": _list_parents(rows, chosen, level, state),
         "accounts": [
@@ -178,7 +188,20 @@ def _build_ad_line(
             credit.get("attributed_net_revenue")
         ),
         credited_roas=format_roas(credit.get("attributed_roas")),
+        records={},
     )
+
+
+def _link_row(
+    catalog: Catalog, state: ViewState, row: Mapping[str, Any], level: str, currency: str
+) -> dict[str, str]:
+    """Field -> the receipt of its number; receipts are in the currency of the workspace, so money of another one has none."""
+    filters = [("platform", row["platform"]), (_ID_DIMENSIONS[level], row["id"])]
+    return {
+        field: receipt_link(catalog, state.for_everybody, metric, filters)
+        for field, metric in (_METRICS | {"roas": "platform_roas"}).items()
+        if row["currency"] == currency or catalog.metrics[metric].unit not in _CURRENCY_UNITS
+    }
 
 
 def path_of_ad_entity(dimension: str, id_: str) -> str:

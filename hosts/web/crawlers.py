@@ -12,7 +12,13 @@ from hosts.web.cards.card import Answer, Card, DisplayContext, message_card
 from hosts.web.cards.json_values import build_display_context
 from hosts.web.cards.queries import build_query_card_by_columns
 from hosts.web.concurrent_reads import gather_two_at_a_time
-from hosts.web.number_links import RowFilters, receipt_link
+from hosts.web.number_links import (
+    LinkOf,
+    RowFilters,
+    link_numbers_to_receipts,
+    link_to_receipts,
+    receipt_link,
+)
 from hosts.web.page_context import Page, PageContext
 from hosts.web.range_bar import DATES_ONLY, RangeBar
 from hosts.web.value_labels import CRAWLER_CLASSES, label_dimension_value
@@ -100,6 +106,9 @@ async def show_crawlers(context: PageContext, public_id: str) -> Response:
     filters = _chosen_filters(chosen)
     setting = build_display_context(context.component(Catalog), view.workspace)
     formatted = CrawlerNumbers(context.component(Catalog), setting, state.for_everybody)
+    link_of = _link_to_requests_of_bots(
+        context.component(Catalog), state, filters, f"{context.base}{view.path}"
+    )
     crawlers, kinds, series, pages = await _read_crawlers(view, state, filters)
     return await view.render(
         "crawlers.html",
@@ -113,8 +122,8 @@ async def show_crawlers(context: PageContext, public_id: str) -> Response:
         truncated=crawlers.ok and crawlers.body["meta"]["truncated"],
         chosen_label=_chosen_label(chosen),
         all_link=state.link(**{"class": None, "crawler": None}),
-        series_card=_card("Requests over time", series, setting, "lg"),
-        pages_card=_card("Most fetched pages", pages, setting, "lg"),
+        series_card=_card("Requests over time", series, setting, link_of),
+        pages_card=_card("Most fetched pages", pages, setting, link_of),
     )
 
 
@@ -203,6 +212,16 @@ def _crawler_lines(
     ]
 
 
+def _link_to_requests_of_bots(
+    catalog: Catalog, state: ViewState, filters: Sequence[Mapping[str, Any]], pages: str
+) -> LinkOf:
+    """Returns what gives the addresses of receipts under the chosen kind and crawler."""
+    state = state.for_everybody.with_filter(*_ONLY_BOTS)
+    for one in filters:
+        state = state.with_filter(one["dimension"], one["value"])
+    return link_to_receipts(catalog, state, pages, bots="1")
+
+
 def _chosen_label(chosen: Mapping[str, str]) -> str:
     if crawler := chosen.get("crawler"):
         return label_dimension_value("crawler", crawler)
@@ -210,11 +229,12 @@ def _chosen_label(chosen: Mapping[str, str]) -> str:
     return label_dimension_value("crawler_class", kind) if kind else ""
 
 
-def _card(title: str, read: ApiResult, setting: DisplayContext, size: str) -> Card:
-    """Returns the card of an answer; one that says why there is none when the read failed."""
+def _card(title: str, read: ApiResult, setting: DisplayContext, link_of: LinkOf) -> Card:
+    """Returns the large card of an answer; one that says why there is none when the read failed."""
     if not read.ok:
-        return message_card(title, read.message, size)
-    return replace(build_query_card_by_columns(title, read.body, setting), size=size, numbers=())
+        return message_card(title, read.message, "lg")
+    card = replace(build_query_card_by_columns(title, read.body, setting), size="lg", numbers=())
+    return link_numbers_to_receipts(card, read.body, link_of)
 
 
 PAGES: Final = (Page("GET /w/<public_id>/crawlers", show_crawlers),)

@@ -21,6 +21,7 @@ from hosts.web.dashboard_layout import (
 from hosts.web.forms import parse_id_or_raise_not_found
 from hosts.web.page_context import Page, PageContext
 from hosts.web.range_bar import FILTERS_ONLY, RangeBar
+from hosts.web.report_links import link_report_numbers
 from hosts.web.reports import MAX_NAME_LENGTH
 from hosts.web.saved_range import (
     describe_saved_range,
@@ -86,7 +87,7 @@ async def show_dashboard(context: PageContext, public_id: str, dashboard_id: str
         partial=run.ok and run.body["partial"],
         cards=[
             (place, mark_annotations(card, marked, view.workspace.zone))
-            for place, card in (_cards_with_layout(view, dashboard, reports, run) if run.ok else [])
+            for place, card in (_cards_with_layout(view, dashboard, reports, run, state) if run.ok else [])
         ],
         own_range=describe_saved_range(dashboard["date_range"]),
         offers_shown_view=_shows_other_view(dashboard, state) and _can_keep_view(state),
@@ -190,21 +191,31 @@ async def load_reports_by_id(view: WorkspaceView) -> dict[str, Answer]:
 
 
 def _cards_with_layout(
-    view: WorkspaceView, dashboard: Answer, reports: Mapping[str, Answer], run: ApiResult
+    view: WorkspaceView, dashboard: Answer, reports: Mapping[str, Answer], run: ApiResult, state: ViewState
 ) -> list[tuple[Answer, Card]]:
     """Returns each card of the layout with its drawing."""
-    setting = build_display_context(view.context.component(Catalog), view.workspace)
+    catalog = view.context.component(Catalog)
+    setting = build_display_context(catalog, view.workspace)
     outcomes = {outcome["report_id"]: outcome for outcome in run.body["cards"]}
     cards = []
     for card in dashboard["cards"]:
         outcome, summary = outcomes.get(card["report_id"]), card["report"]
         name = summary["name"] if summary else None
-        chart = reports.get(card["report_id"], {}).get("chart")
+        report = reports.get(card["report_id"], {})
         drawing = (
             message_card(name or "A report", "This card was just added. Reload the page.", card["size"])
             if outcome is None
-            else build_outcome_card(outcome, name, chart, setting, card["size"])
+            else build_outcome_card(outcome, name, report.get("chart"), setting, card["size"])
         )
+        if report and outcome is not None and outcome["result"] is not None:
+            drawing = link_report_numbers(
+                drawing,
+                report,
+                outcome["result"],
+                state=state,
+                catalog=catalog,
+                pages=f"{view.context.base}{view.path}",
+            )
         cards.append((card, drawing))
     return cards
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import groupby
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from hosts.web.cards.json_values import build_display_context
 from hosts.web.cards.tiles import describe_change
 from hosts.web.charts.number_format import ValueFormat
 from hosts.web.missing_values import explain_missing_values
+from hosts.web.number_links import LinkOf, RowFilters, link_to_receipts
 from hosts.web.overview_tabs import filterable_dimensions
 from hosts.web.page_context import Page, PageContext
 from hosts.web.range_bar import Menu, RangeBar
@@ -44,12 +46,15 @@ _GAP_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class DriverRow:
-    """One group: its values and what it adds to the change; the link filters the overview by it, and is empty where it cannot."""
+    """One group: its values and what it adds to the change; the link filters the overview by it, and is empty where it cannot.
+
+    The values have their text and the address of their records, which is empty where none are listed.
+    """
 
     label: str
     link: str
-    before: str
-    after: str
+    before: tuple[str, str]
+    after: tuple[str, str]
     contribution: str
     kind: str
 
@@ -84,7 +89,7 @@ async def show_change_explanation(context: PageContext, public_id: str) -> Respo
         label=setting.label(metric),
         metrics={id_: setting.label(id_) for id_ in catalog.metrics},
         read=read,
-        explained=_describe_answer(read.data, state, setting, catalog) if read.ok else None,
+        explained=_describe_answer(read.data, state, setting, catalog, ours) if read.ok else None,
         missing=explain_missing_values(context, read.data["unavailable"]) if read.ok else (),
     )
 
@@ -97,7 +102,7 @@ def _request_body(state: ViewState, catalog: Catalog, metric: str) -> dict[str, 
 
 
 def _describe_answer(
-    answer: Answer, state: ViewState, setting: DisplayContext, catalog: Catalog
+    answer: Answer, state: ViewState, setting: DisplayContext, catalog: Catalog, pages: str
 ) -> Mapping[str, Any]:
     """The answer in words."""
     metric, unit = answer["metric"], setting.format_for(answer["unit"])
@@ -105,9 +110,15 @@ def _describe_answer(
     rate_and_mix = {each["dimension"]: each for each in answer["rate_and_mix"] or ()}
     overview = replace(state, page_parameters=())
     linked_dimensions = filterable_dimensions(catalog)
+    numbers = _LinkedValues(
+        metric,
+        unit,
+        link_to_receipts(catalog, _state_of_days(state, answer["previous_range"], setting), pages),
+        link_to_receipts(catalog, _state_of_days(state, answer["range"], setting), pages),
+    )
     return {
-        "after": unit.format_in_full_or_dash(after),
-        "before": unit.format_in_full_or_dash(before),
+        "after": numbers.after(after),
+        "before": numbers.before(before),
         "change": describe_change(metric, answer["unit"], after, before, "")
         if answer["change"] is not None
         else None,
@@ -117,7 +128,9 @@ def _describe_answer(
             DriverTable(
                 setting.label(dimension),
                 [
-                    _driver_row(driver, unit, link_from=overview if dimension in linked_dimensions else None)
+                    _driver_row(
+                        driver, numbers, link_from=overview if dimension in linked_dimensions else None
+                    )
                     for driver in sorted(drivers, key=lambda driver: driver["value"] in _SUMS)
                 ],
                 _rate_and_mix_note(rate_and_mix.get(dimension), unit),
@@ -127,7 +140,10 @@ def _describe_answer(
         "anomalies": [
             (
                 format_day(each["date"], setting.zone),
-                unit.format_in_full_or_dash(each["value"]),
+                (
+                    unit.format_in_full_or_dash(each["value"]),
+                    link_to_receipts(catalog, _state_of_day(state, each["date"], setting), pages)(metric, ()),
+                ),
                 " to ".join(
                     unit.format_in_full_or_dash(each[end]) for end in ("expected_low", "expected_high")
                 ),
@@ -149,16 +165,43 @@ def _rate_and_mix_note(parts: Answer | None, unit: ValueFormat) -> str:
     return f"{rate} from changes within groups, {mix} from shifts between groups."
 
 
-def _driver_row(driver: Answer, unit: ValueFormat, *, link_from: ViewState | None) -> DriverRow:
+@dataclass(frozen=True, slots=True)
+class _LinkedValues:
+    """Values of the metric in words with the addresses of their receipts, in the range and in the compared one."""
+
+    metric: str
+    unit: ValueFormat
+    link_before: LinkOf
+    link_after: LinkOf
+
+    def before(self, value: float | None, filters: RowFilters = ()) -> tuple[str, str]:
+        """Text and address of a value in the compared range."""
+        return self.unit.format_in_full_or_dash(value), self.link_before(self.metric, filters)
+
+    def after(self, value: float | None, filters: RowFilters = ()) -> tuple[str, str]:
+        """Text and address of a value in the range."""
+        return self.unit.format_in_full_or_dash(value), self.link_after(self.metric, filters)
+
+
+def _state_of_days(state: ViewState, covered: Answer, setting: DisplayContext) -> ViewState:
+    return state.with_days(*_first_and_last_day(covered, setting))
+
+
+def _state_of_day(state: ViewState, moment: str, setting: DisplayContext) -> ViewState:
+    day = parse_instant(moment).astimezone(setting.zone).date()
+    return state.with_days(day, day)
+
+
+def _driver_row(driver: Answer, numbers: _LinkedValues, *, link_from: ViewState | None) -> DriverRow:
     """Returns the row of a group; its link filters the overview in `link_from`, if that can take the dimension."""
     dimension, value = driver["dimension"], driver["value"]
     is_sum = value in _SUMS
     return DriverRow(
         _SUMS[value] if is_sum else label_dimension_value(dimension, value),
         "" if is_sum or link_from is None else link_from.with_filter(dimension, value).query_string,
-        "" if is_sum else unit.format_in_full_or_dash(driver["from"]),
-        "" if is_sum else unit.format_in_full_or_dash(driver["to"]),
-        _signed(driver["contribution"], unit),
+        ("", "") if is_sum else numbers.before(driver["from"], [(dimension, value)]),
+        ("", "") if is_sum else numbers.after(driver["to"], [(dimension, value)]),
+        _signed(driver["contribution"], numbers.unit),
         "" if is_sum else _KIND_WORDS[driver["kind"]],
     )
 
@@ -170,8 +213,12 @@ def _signed(value: float, unit: ValueFormat) -> str:
 
 
 def _days_of_range(covered: Answer, setting: DisplayContext) -> str:
+    return format_days(*_first_and_last_day(covered, setting))
+
+
+def _first_and_last_day(covered: Answer, setting: DisplayContext) -> tuple[date, date]:
     first, last = (parse_instant(covered[end]).astimezone(setting.zone).date() for end in ("from", "to"))
-    return format_days(first, last)
+    return first, last
 
 
 PAGES: Final = (Page("GET /w/<public_id>/explain", show_change_explanation),)

@@ -1,6 +1,6 @@
 """Explore: any metrics by up to three dimensions over any range, saved as a report or shown as a request."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final, cast
@@ -24,7 +24,7 @@ from hosts.web.explore_query import (
     accepted_dimension_ids,
     read_explore_query,
 )
-from hosts.web.number_links import RowFilters, link_numbers_to_receipts, receipt_link
+from hosts.web.number_links import LinkOf, link_numbers_to_receipts, link_to_receipts, link_trend
 from hosts.web.page_context import Page, PageContext
 from hosts.web.page_security import uncached_page_headers
 from hosts.web.range_bar import RangeBar
@@ -57,12 +57,14 @@ class ComparedTotal:
         current: value in words.
         previous: value of the compared range in words.
         change: relative change in words; empty when it has none.
+        records: address of the records behind the current value; empty where they are not listed.
     """
 
     label: str
     current: str
     previous: str
     change: str
+    records: str
 
 
 async def show_explore(context: PageContext, public_id: str) -> Response:
@@ -77,16 +79,13 @@ async def show_explore(context: PageContext, public_id: str) -> Response:
     known = context.component(Catalog)
     setting = build_display_context(known, view.workspace)
 
-    def link_of(metric: str, filters: RowFilters) -> str:
-        link = receipt_link(known, query.state, metric, filters)
-        return f"{context.base}{view.path}{link}" if link else ""
-
+    link_of = link_to_receipts(known, query.state, f"{context.base}{view.path}")
     return await view.render(
         "explore.html",
         query=query,
         bar=RangeBar(query.state, f"{context.base}{view.path}/explore", _dimension_labels(catalog, query)),
         card=mark_annotations(_explore_card(query, result, setting, link_of), marked, setting.zone),
-        compared=_compared_totals(result, setting),
+        compared=_compared_totals(result, setting, link_of),
         receipt_links=[
             (
                 setting.label(metric["id"]),
@@ -134,13 +133,16 @@ def _explore_card(
     query: ExploreQuery,
     result: ApiResult,
     setting: DisplayContext,
-    link_of: Callable[[str, RowFilters], str],
+    link_of: LinkOf,
 ) -> Card:
     """Returns the card of the answer, its numbers as links; a query that is refused is a card that says why."""
     title = _title_of_query(query, setting)
     if not result.ok:
         return message_card(title, result.message, "lg")
-    card = link_numbers_to_receipts(_draw_answer(query, title, result.body, setting), result.body, link_of)
+    card = _draw_answer(query, title, result.body, setting)
+    if query.is_trend_of_one_metric and query.chart != "table":
+        return link_trend(card, query.metrics[0], result.body, link_of)
+    card = link_numbers_to_receipts(card, result.body, link_of)
     return link_rows_to_filters(card, result.body, query.state.filter_link)
 
 
@@ -171,7 +173,7 @@ def _join_words(words: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
-def _compared_totals(result: ApiResult, setting: DisplayContext) -> list[ComparedTotal]:
+def _compared_totals(result: ApiResult, setting: DisplayContext, link_of: LinkOf) -> list[ComparedTotal]:
     if not result.ok or not result.body["comparison"]:
         return []
     before = result.body["comparison"]["totals"]
@@ -182,6 +184,7 @@ def _compared_totals(result: ApiResult, setting: DisplayContext) -> list[Compare
             setting.format_for(column["unit"]).format_in_full_or_dash(now.get(column["id"])),
             setting.format_for(column["unit"]).format_in_full_or_dash(before.get(column["id"])),
             _change_text(now.get(column["id"]), before.get(column["id"])),
+            link_of(column["id"], ()) if now.get(column["id"]) is not None else "",
         )
         for column in result.body["columns"]
         if column["kind"] == "metric"

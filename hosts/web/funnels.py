@@ -18,6 +18,7 @@ from hosts.web.cards.card import Card
 from hosts.web.cards.json_values import build_display_context
 from hosts.web.cards.reports import build_funnel_card
 from hosts.web.charts.number_format import ValueFormat
+from hosts.web.number_links import link_funnel_steps
 from hosts.web.page_context import Page, PageContext
 from hosts.web.read_filters import build_page_range_bar, exact_filter_parameters, skipped_filter_labels
 from hosts.web.value_labels import label_event_name
@@ -64,12 +65,13 @@ class StepLine:
 class GroupLine:
     """The funnel of one value of a dimension: a count per step, and the share that reached the last one.
 
-    ``link`` shows the funnel of the value alone; empty where the page has no filter for it.
+    ``link`` shows the funnel of the value alone; empty where the page has no filter for it. Each count has the address
+    of its people; empty where there is no such filter.
     """
 
     label: str
     link: str
-    counts: tuple[str, ...]
+    counts: tuple[tuple[str, str], ...]
     rate: str
 
 
@@ -138,13 +140,17 @@ def _describe_funnel(
 ) -> dict[str, Any]:
     if funnel.problem is not None:
         return {"read": funnel}
+    pages = f"{view.context.base}{view.path}"
     may_save = Scope.WRITE_REPORTS in view.caller.credential.scopes
     return {
         "read": funnel,
-        "card": _build_card(view.context, view.workspace, steps, funnel.data),
+        "card": link_funnel_steps(
+            _build_card(view.context, view.workspace, steps, funnel.data),
+            lambda step, outcome: _link_people(pages, state, step, outcome),
+        ),
         "lines": [_build_step_line(step) for step in funnel.data["steps"]],
         "unit_words": UNIT_LABELS[funnel.data["unit"]].lower(),
-        "groups": _describe_groups(state, funnel.data),
+        "groups": _describe_groups(pages, state, funnel.data),
         "definition": json.dumps(_report_definition(state, funnel.data)),
         "is_filtered": bool(state.is_filtered or dict(state.page_parameters).get("exclude")),
         "report_name": " → ".join(label_event_name(name) for name in steps)[:120],
@@ -175,25 +181,37 @@ def _build_step_line(step: Mapping[str, Any]) -> StepLine:
     )
 
 
-def _describe_groups(state: ViewState, answer: Mapping[str, Any]) -> list[GroupLine] | None:
+def _describe_groups(pages: str, state: ViewState, answer: Mapping[str, Any]) -> list[GroupLine] | None:
     """The funnel of each of the largest values of the chosen dimension; None if none is chosen."""
     dimension = answer["breakdown"]
     if dimension is None:
         return None
-    return [_build_group_line_with_overall_rate(dimension, group, state) for group in answer["groups"]]
+    return [_build_group_line_with_overall_rate(pages, dimension, group, state) for group in answer["groups"]]
 
 
 def _build_group_line_with_overall_rate(
-    dimension: str, group: Mapping[str, Any], state: ViewState
+    pages: str, dimension: str, group: Mapping[str, Any], state: ViewState
 ) -> GroupLine:
     count, rate = ValueFormat(), ValueFormat("ratio")
     is_filter = dimension in DIMENSIONS and not group["is_other"]
+    alone = state.with_filter(dimension, group["value"]) if is_filter else None
     return GroupLine(
         label=label_group(dimension, group),
-        link=state.with_filter(dimension, group["value"]).query_string if is_filter else "",
-        counts=tuple(count.format_in_full_or_dash(step["count"]) for step in group["steps"]),
+        link=alone.query_string if alone else "",
+        counts=tuple(
+            (
+                count.format_in_full_or_dash(step["count"]),
+                _link_people(pages, alone, number, "reached") if alone else "",
+            )
+            for number, step in enumerate(group["steps"], start=1)
+        ),
         rate=rate.format_in_full_or_dash(group["overall_conversion_rate"]),
     )
+
+
+def _link_people(pages: str, state: ViewState, step: int, outcome: str) -> str:
+    """The address of the people of a step."""
+    return f"{pages}/funnels/people{state.link(at=str(step), outcome=outcome)}"
 
 
 def _report_definition(state: ViewState, answer: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,7 +37,7 @@ async def render_workspace_overview(context: PageContext, public_id: str) -> Res
     view = await open_workspace_view(context, public_id)
     setting = build_display_context(context.component(Catalog), view.workspace)
     values = f"{context.base}/w/{public_id}/filter-values"
-    reader = await _overview_reader(context, view, setting, values)
+    reader = await _overview_reader(context, view, setting, values, f"{context.base}{view.path}")
     details = f"{context.base}/w/{public_id}/details/"
     part = await _render_part_or_none(reader, details)
     if part is not None:
@@ -72,13 +72,17 @@ def _pass_on_error(context: PageContext, result: ApiResult) -> Response:
 
 
 async def _overview_reader(
-    context: PageContext, client: ApiClient, setting: DisplayContext, values_address: str = ""
+    context: PageContext,
+    client: ApiClient,
+    setting: DisplayContext,
+    values_address: str = "",
+    pages: str = "",
 ) -> OverviewReader:
     catalog = context.component(Catalog)
     state = read_view_state(request.args, setting.zone, context.clock(), PAGE_PARAMETERS)
     state = await add_segment_dimensions(client, state)
     bar = RangeBar(state, "", filterable_dimensions(catalog), values_address=values_address)
-    return OverviewReader(client, catalog, setting, bar)
+    return OverviewReader(client, catalog, setting, bar, pages)
 
 
 async def _render_part_or_none(reader: OverviewReader, details: str) -> str | None:

@@ -12,7 +12,13 @@ from hosts.web.cards.rankings import build_ranking_card
 from hosts.web.cards.tiles import Tile, build_tiles
 from hosts.web.cards.trends import build_trend_card
 from hosts.web.charts.plot_model import Plot
-from hosts.web.number_links import records_link_of_tile
+from hosts.web.number_links import (
+    RowFilters,
+    link_numbers_to_receipts,
+    link_to_receipts,
+    link_trend,
+    records_link_of_tile,
+)
 from hosts.web.overview_tabs import (
     BREAKDOWN_DIMENSIONS,
     DEFAULT_METRIC,
@@ -112,6 +118,7 @@ class OverviewReader:
     catalog: Catalog
     setting: DisplayContext
     bar: RangeBar
+    pages: str = ""
 
     @property
     def state(self) -> ViewState:
@@ -171,6 +178,8 @@ class OverviewReader:
             if ranking.ok
             else message_card(tab.label, ranking.message)
         )
+        if ranking.ok:
+            card = link_numbers_to_receipts(card, ranking.body, self._link_of_number)
         first = group.tabs[0]
         tabs = (
             TabLink(one.label, self.state.link(**{group.id: None if one is first else one.id}), one is tab)
@@ -209,8 +218,14 @@ class OverviewReader:
             return message_card(title, course.message, "lg")
         if is_broken_down:
             card = build_query_card_by_columns(title, course.body, self.setting)
-            return replace(card, numbers=(), size="lg")
-        return self._link_rows_to_days(build_trend_card(metric, course.body, self.setting))
+            return link_numbers_to_receipts(
+                replace(card, numbers=(), size="lg"), course.body, self._link_of_number
+            )
+        card = build_trend_card(metric, course.body, self.setting)
+        return self._link_rows_to_days(link_trend(card, metric, course.body, self._link_of_number))
+
+    def _link_of_number(self, metric: str, filters: RowFilters) -> str:
+        return link_to_receipts(self.catalog, self.state, self.pages)(metric, filters) if self.pages else ""
 
     def _link_rows_to_days(self, card: Card) -> Card:
         """The card whose table leads from each bucket to its days; a long one stays as it is, so that pages stay small."""

@@ -1,6 +1,6 @@
 """Profit: from revenue over refunds, costs and spend to what is left, and how far each part is known."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from hosts.web.api_client import NOTHING_READ
 from hosts.web.cards.card import Number
 from hosts.web.charts.number_format import ValueFormat
 from hosts.web.missing_values import explain_missing_values
+from hosts.web.number_links import link_to_receipts
 from hosts.web.page_context import Page, PageContext
 from hosts.web.read_filters import build_page_range_bar, skipped_filter_labels
 from hosts.web.revenue import REFUND_LABELS
@@ -18,6 +19,7 @@ from hosts.web.value_words import format_moment, humanize
 from hosts.web.view_state import ViewState, read_view_state
 from hosts.web.workspace_view import open_workspace_view
 from service_core.access.models import Workspace
+from service_core.analytics.query.catalog import Catalog
 from service_core.kernel.date_range import parse_inclusive_start_end_dates
 from service_core.kernel.timestamps import format_timestamp
 
@@ -37,6 +39,9 @@ _MULTIPLES: Final = (
     ("platform_roas", "ROAS the platform claims"),
     ("mer", "Revenue per ad spend (MER)"),
 )
+_METRIC_OF_FIELD: Final = {"spend": "ad_spend"}
+"""Field of the answer -> metric of the same number, where their names differ."""
+
 _PARAMETERS: Final = ("refund_basis",)
 
 
@@ -68,7 +73,11 @@ async def show_profit(context: PageContext, public_id: str) -> Response:
         read=read,
         is_begun=is_begun,
         through=format_moment(format_timestamp(end), view.workspace.zone),
-        **(_describe_profit(context, view.workspace, read.data) if is_begun and not read.problem else {}),
+        **(
+            _describe_profit(context, view.workspace, read.data, _receipts_of_span(context, state, read.data))
+            if is_begun and not read.problem
+            else {}
+        ),
     )
 
 
@@ -88,18 +97,35 @@ def _floor_to_hour(instant: datetime) -> datetime:
     return instant.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
-def _describe_profit(context: PageContext, workspace: Workspace, answer: Mapping[str, Any]) -> dict[str, Any]:
+def _receipts_of_span(
+    context: PageContext, state: ViewState, answer: Mapping[str, Any]
+) -> Callable[[str], str]:
+    """Returns field -> the receipt of its number over the hours of the answer, below the workspace."""
+    catalog = context.component(Catalog)
+    basis = "" if answer["refund_basis"] == "refund" else answer["refund_basis"]
+    link_of = link_to_receipts(
+        catalog,
+        state.for_everybody,
+        "",
+        start=answer["start_date"],
+        end=answer["end_date"],
+        refund_basis=basis,
+    )
+    return lambda field: "" if answer[field] is None else link_of(_METRIC_OF_FIELD.get(field, field), ())
+
+
+def _describe_profit(
+    context: PageContext, workspace: Workspace, answer: Mapping[str, Any], link_of: Callable[[str], str]
+) -> dict[str, Any]:
     currency, known = answer["currency"], answer["completeness"]
     money = ValueFormat("currency", currency)
     return {
         "statement": [
             {
                 "label": label,
-                "text": "unknown"
-                if answer[field] is None
-                else money.format_in_full_or_dash(
-                    -answer[field] if sign < 0 and answer[field] else answer[field]
-                ),
+                "text": "unknown" if answer[field] is None else money.format_in_full_or_dash(answer[field]),
+                "sign": "−" if sign < 0 and answer[field] else "",  # noqa: RUF001 - a minus as wide as a digit
+                "link": link_of(field),
                 "is_total": sign == 0,
             }
             for field, label, sign in _STATEMENT
@@ -110,11 +136,12 @@ def _describe_profit(context: PageContext, workspace: Workspace, answer: Mapping
                     label,
                     ValueFormat(unit, currency).format_in_full_or_dash(answer[field]),
                     answer[field] is None,
+                    link_of(field),
                 )
                 for field, label, unit in _RATIOS
             ),
             *(
-                Number(label, format_roas(answer[field]), answer[field] is None)
+                Number(label, format_roas(answer[field]), answer[field] is None, link_of(field))
                 for field, label in _MULTIPLES
             ),
         ],

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 from quart import Response, render_template, request
@@ -15,6 +16,7 @@ from hosts.web.charts.plot import build_plot
 from hosts.web.charts.plot_model import Bucket, Series
 from hosts.web.charts.proportion_charts import Row, build_bars_relative_to_longest
 from hosts.web.events import EventLine, build_event_line
+from hosts.web.number_links import LinkOf, RowFilters, link_to_receipts
 from hosts.web.page_context import Page, PageContext
 from hosts.web.page_security import uncached_page_headers
 from hosts.web.value_labels import label_dimension_value
@@ -22,11 +24,12 @@ from hosts.web.view_state import ViewState, today_view_state
 from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.analytics.measures import NOT_SET
 from service_core.analytics.query.catalog import Catalog
-from service_core.analytics.reads.realtime import TIMELINE_MINUTES
+from service_core.analytics.reads.realtime import TIMELINE_MINUTES, WINDOW_MINUTES
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.timestamps import format_timestamp
 
 _RANKINGS: Final = (("page_path", "Pages"), ("attribution_source", "Sources"), ("country", "Places"))
+_MINUTE: Final = timedelta(minutes=1)
 _MAX_RANKED: Final = 8
 _MAX_EVENTS: Final = 20
 _MAX_COMBINATIONS: Final = 1000
@@ -52,6 +55,19 @@ class RealtimePage:
     lines: tuple[EventLine, ...]
     events_failure: str | None
     updated: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpanReceipts:
+    """Addresses of receipts over some minutes."""
+
+    catalog: Catalog
+    state: ViewState
+    pages: str
+
+    def of_span(self, start: str, end: str, metric: str, filters: RowFilters = ()) -> str:
+        """The receipt of a metric from a start to an exclusive end."""
+        return link_to_receipts(self.catalog, self.state, self.pages, start=start, end=end)(metric, filters)
 
 
 async def render_realtime(context: PageContext, public_id: str) -> Response:
@@ -80,12 +96,13 @@ async def _load_page(
         view.post("/query", _ranking_body(start, end)),
         view.get("/events", start_date=start, end_date=end, limit=str(_MAX_EVENTS)),
     )
+    receipts = SpanReceipts(view.context.component(Catalog), state, overview)
     return RealtimePage(
-        _totals(counted.body, setting) if counted.ok else (),
-        _timeline_card(counted.body, setting)
+        _totals(counted.body, setting, receipts, view.caller.now) if counted.ok else (),
+        _timeline_card(counted.body, setting, receipts)
         if counted.ok
         else message_card("By minute", counted.message, "lg"),
-        _ranking_cards(ranked, state, overview),
+        _ranking_cards(ranked, state, overview, partial(receipts.of_span, start, _after(view.caller.now))),
         tuple(build_event_line(row, setting.zone) for row in listed.data.get("events", [])),
         None if listed.ok else listed.message,
         f"{view.caller.now.astimezone(setting.zone):%H:%M:%S}",
@@ -101,22 +118,45 @@ def _ranking_body(start: str, end: str) -> dict[str, Any]:
     }
 
 
-def _totals(counts: Answer, setting: DisplayContext) -> tuple[Number, ...]:
+def _after(now: datetime) -> str:
+    """The end of a range that an event of this instant belongs to."""
+    return format_timestamp(now + timedelta(milliseconds=1))
+
+
+def _totals(
+    counts: Answer, setting: DisplayContext, receipts: SpanReceipts, now: datetime
+) -> tuple[Number, ...]:
     money = setting.format_for("currency")
     whole = setting.format_for("count")
+    minutes = [parse_instant(point["timestamp"]) for point in counts["timeline"]]
+    first, end = format_timestamp(minutes[0]), format_timestamp(minutes[-1] + _MINUTE)
+
+    def over_half_an_hour(label: str, metric: str) -> Number:
+        link = receipts.of_span(first, end, metric) if counts[metric] else ""
+        return Number(label, whole.format_in_full_or_dash(counts[metric]), link=link)
+
     return (
-        Number("Visitors in the last 5 minutes", whole.format_in_full_or_dash(counts["active_visitors"])),
-        Number("Page views in 30 minutes", whole.format_in_full_or_dash(counts["pageviews"])),
-        Number("Events in 30 minutes", whole.format_in_full_or_dash(counts["events"])),
+        Number(
+            "Visitors in the last 5 minutes",
+            whole.format_in_full_or_dash(counts["active_visitors"]),
+            link=receipts.of_span(
+                format_timestamp(now - timedelta(minutes=WINDOW_MINUTES)), _after(now), "visitors"
+            )
+            if counts["active_visitors"]
+            else "",
+        ),
+        over_half_an_hour("Page views in 30 minutes", "pageviews"),
+        over_half_an_hour("Events in 30 minutes", "events"),
         Number(
             "Revenue in 30 minutes",
             money.format_in_full_or_dash(counts["revenue"]),
             unknown=counts["revenue"] is None,
+            link=receipts.of_span(first, end, "revenue") if counts["revenue"] else "",
         ),
     )
 
 
-def _timeline_card(counts: Answer, setting: DisplayContext) -> Card:
+def _timeline_card(counts: Answer, setting: DisplayContext, receipts: SpanReceipts) -> Card:
     """Page views and visitors by minute."""
     points = counts["timeline"]
     starts = [parse_instant(point["timestamp"]).astimezone(setting.zone) for point in points]
@@ -134,15 +174,28 @@ def _timeline_card(counts: Answer, setting: DisplayContext) -> Card:
         style="bar",
     )
     head = ("Minute", *(label for _, label in columns))
-    return Card("Page views by minute", "plot", picture, table=Table(head, rows), size="lg")
+    links = tuple(
+        tuple(
+            receipts.of_span(format_timestamp(start), format_timestamp(start + _MINUTE), name)
+            if point[name]
+            else ""
+            for name, _ in columns
+        )
+        for start, point in zip(starts, points, strict=True)
+    )
+    table = Table(head, rows, number_links=links)
+    return Card("Page views by minute", "plot", picture, table=table, size="lg")
 
 
-def _ranking_cards(ranked: ApiResult, state: ViewState, overview: str) -> tuple[Card, ...]:
+def _ranking_cards(
+    ranked: ApiResult, state: ViewState, overview: str, records_of: LinkOf
+) -> tuple[Card, ...]:
     if not ranked.ok:
         return tuple(message_card(title, ranked.message) for _, title in _RANKINGS)
     cards = (
-        _ranking_card(title, _sum_pageviews_by(ranked.body, dimension), dimension, state, overview)
+        _link_bars(_ranking_card(title, counted, dimension, state, overview), counted, dimension, records_of)
         for dimension, title in _RANKINGS
+        for counted in (_sum_pageviews_by(ranked.body, dimension),)
     )
     notes = (_TRUNCATED_NOTE,) if ranked.body["meta"]["truncated"] else ()
     return tuple(replace(card, notes=notes) for card in cards)
@@ -181,6 +234,19 @@ def _ranking_card(title: str, counted: Counter[str], dimension: str, state: View
                 overview + state.with_filter(dimension, value).query_string,
             )
             for bar, (value, _) in zip(bars, largest, strict=True)
+        ),
+    )
+
+
+def _link_bars(card: Card, counted: Counter[str], dimension: str, records_of: LinkOf) -> Card:
+    if card.shape != "rows":
+        return card
+    values = (value for value, _ in counted.most_common(_MAX_RANKED))
+    return replace(
+        card,
+        figure=tuple(
+            replace(bar, records=records_of("pageviews", [(dimension, value)]))
+            for bar, value in zip(card.figure, values, strict=True)
         ),
     )
 

@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any, Final
 from urllib.parse import quote
 
 from quart import Response, request
 
 from hosts.web.api_client import ApiResult
-from hosts.web.cards.card import Answer, DisplayContext
+from hosts.web.cards.card import Answer, DisplayContext, parse_instant
 from hosts.web.cards.json_values import build_display_context
+from hosts.web.charts.time_labels import build_labelled_bucket
 from hosts.web.missing_values import explain_missing_values
 from hosts.web.overview_tabs import filterable_dimensions
 from hosts.web.page_context import Page, PageContext
@@ -19,10 +21,11 @@ from hosts.web.view_state import ViewState, read_view_state
 from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.record_columns import has_receipt
+from service_core.kernel.timestamps import format_timestamp
 
 _DEFAULT_METRIC: Final = "visitors"
 _SHOWN_RECORDS: Final = 100
-_PARAMETERS: Final = ("metric", "bots", "refund_basis")
+_PARAMETERS: Final = ("metric", "bots", "refund_basis", "bucket", "start", "end")
 _NOT_A_COLUMN: Final = frozenset({"term", "contribution", "contribution_currency", "rated_at"})
 _REASON_WORDS: Final = {
     "bot": "Bots",
@@ -88,13 +91,45 @@ async def _read_receipt(view: WorkspaceView, state: ViewState, metric: str) -> A
     if known:
         return await view.get(f"/receipts/{quote(known, safe='')}")
     chosen = dict(state.page_parameters)
+    size, _, bucket = chosen.get("bucket", "").partition(":")
     plan = {
         "metrics": [metric],
         **state.query_body_parts(with_comparison=False),
+        **_instants_of_address(chosen),
+        **({"interval": size} if bucket else {}),
         **({"include_bots": True} if chosen.get("bots") else {}),
         **({"refund_basis": chosen["refund_basis"]} if "refund_basis" in chosen else {}),
     }
-    return await view.post("/receipts", {"plan": plan, "metric": metric})
+    return await view.post(
+        "/receipts", {"plan": plan, "metric": metric, "key": {"bucket": bucket} if bucket else {}}
+    )
+
+
+def _instants_of_address(chosen: Mapping[str, str]) -> dict[str, Any]:
+    """The range of a page that shows hours or minutes instead of days; the end is exclusive."""
+    if not {"start", "end"} <= chosen.keys():
+        return {}
+    return {"date_range": {"from": chosen["start"], "to": _last_millisecond_before(chosen["end"])}}
+
+
+def _last_millisecond_before(end: str) -> str:
+    """The last instant of a range, as the API takes it; what is no instant stays, and the API says so."""
+    try:
+        return format_timestamp(parse_instant(end) - timedelta(milliseconds=1))
+    except (ValueError, TypeError):
+        return end
+
+
+def _covered_in_words(receipt: Answer, state: ViewState, setting: DisplayContext) -> str:
+    """The days, the bucket, or the instants that the number covers."""
+    chosen, resolved = dict(state.page_parameters), receipt["resolved"]
+    if resolved["bucket"] is not None:
+        size = chosen["bucket"].partition(":")[0]
+        return build_labelled_bucket(parse_instant(resolved["bucket"]), setting.zone, size).title
+    if _instants_of_address(chosen):
+        first, last = (format_moment(resolved["date_range"][end], setting.zone) for end in ("from", "to"))
+        return f"{first} to {last}"
+    return state.dates_label
 
 
 async def _describe_receipt(
@@ -114,7 +149,7 @@ async def _describe_receipt(
         "value": unit.format_in_full_or_dash(receipt["value"]),
         "is_unknown": receipt["value"] is None and bool(receipt["unavailable"]),
         "lacks_rate": any(term["amounts"] for term in receipt["terms"]),
-        "days": state.dates_label,
+        "days": _covered_in_words(receipt, state, setting),
         "moment": format_moment(receipt["as_of"], setting.zone),
         "definition": receipt["definition"],
         "formula": _formula_in_words(receipt["definition"]["formula"], labels),

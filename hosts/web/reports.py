@@ -18,6 +18,7 @@ from hosts.web.explore_link import explore_link_of_plan
 from hosts.web.forms import parse_id_or_raise_not_found
 from hosts.web.page_context import Page, PageContext
 from hosts.web.range_bar import DATES_ONLY, FILTERS_ONLY, RangeBar
+from hosts.web.report_links import link_report_numbers
 from hosts.web.saved_range import describe_saved_range, read_view_state_of_saved_object
 from hosts.web.view_state import ViewState
 from hosts.web.workspace_view import WorkspaceView, open_workspace_view
@@ -64,7 +65,13 @@ async def show_report(context: PageContext, public_id: str, report_id: str) -> R
     report = await load_report(view, report_id)
     state = read_view_state_of_saved_object(report["default_range"], view)
     run, marked = await gather_or_cancel(run_report(view, report, state), read_annotations(view, state))
-    card = mark_annotations(report_card(view, report, run), marked, view.workspace.zone)
+    catalog = context.component(Catalog)
+    drawn = report_card(view, report, run)
+    if run.ok:
+        drawn = link_report_numbers(
+            drawn, report, run.body, state=state, catalog=catalog, pages=f"{context.base}{view.path}"
+        )
+    card = mark_annotations(drawn, marked, view.workspace.zone)
     names = await view.names_of_creators(report)
     return await view.render(
         "report.html",

@@ -1,6 +1,6 @@
 """Revenue: what all providers and tracked events report together, by provider and over time."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -12,13 +12,12 @@ from hosts.web.cards.json_values import build_display_context
 from hosts.web.cards.queries import build_query_card_by_columns
 from hosts.web.charts.number_format import ValueFormat
 from hosts.web.missing_values import build_number, explain_missing_values
-from hosts.web.number_links import RowFilters, receipt_link
+from hosts.web.number_links import LinkOf, RowFilters, link_numbers_to_receipts, link_to_receipts
 from hosts.web.page_context import Page, PageContext
 from hosts.web.read_filters import build_page_range_bar, skipped_filter_labels
 from hosts.web.value_words import format_moment, humanize
 from hosts.web.view_state import ViewState, read_view_state
 from hosts.web.workspace_view import WorkspaceView, open_workspace_view
-from service_core.access.models import Workspace
 from service_core.analytics.query.catalog import Catalog
 from service_core.kernel.async_gather import gather_or_cancel
 
@@ -63,7 +62,7 @@ async def show_revenue(context: PageContext, public_id: str) -> Response:
         bases=REFUND_LABELS,
         read=revenue,
         series=series,
-        series_card=_build_series_card(context, view.workspace, series),
+        series_card=_build_series_card(context, view, series, state, basis),
         **shown,
     )
 
@@ -76,13 +75,25 @@ async def _read_series(view: WorkspaceView, state: ViewState, basis: str) -> Api
     )
 
 
-def _build_series_card(context: PageContext, workspace: Workspace, series: ApiResult) -> Card | None:
+def _build_series_card(
+    context: PageContext, view: WorkspaceView, series: ApiResult, state: ViewState, basis: str
+) -> Card | None:
     if series.problem is not None:
         return None
-    setting = build_display_context(context.component(Catalog), workspace)
-    return replace(
+    catalog = context.component(Catalog)
+    setting = build_display_context(catalog, view.workspace)
+    card = replace(
         build_query_card_by_columns("Revenue over time", series.data, setting), size="lg", numbers=()
     )
+    link_of = link_to_receipts(
+        catalog, state.for_everybody, f"{context.base}{view.path}", refund_basis=_parameter_of_basis(basis)
+    )
+    return link_numbers_to_receipts(card, series.data, link_of)
+
+
+def _parameter_of_basis(basis: str) -> str:
+    """The basis as an address has it: the default is left out."""
+    return "" if basis == "refund" else basis
 
 
 def _describe_revenue(
@@ -90,10 +101,7 @@ def _describe_revenue(
 ) -> dict[str, Any]:
     catalog = context.component(Catalog)
 
-    def link_of(metric: str, filters: RowFilters) -> str:
-        given = "" if basis == "refund" else basis
-        return receipt_link(catalog, state.for_everybody, metric, filters, refund_basis=given)
-
+    link_of = link_to_receipts(catalog, state.for_everybody, "", refund_basis=_parameter_of_basis(basis))
     return {
         "heads": [label for _, label, _ in _FIELDS],
         "totals": _build_numbers(answer["combined"], answer, link_of, ()),
@@ -121,7 +129,7 @@ def label_revenue_platform(id_: str) -> str:
 def _build_numbers(
     values: Mapping[str, Any],
     answer: Mapping[str, Any],
-    link_of: Callable[[str, RowFilters], str],
+    link_of: LinkOf,
     filters: RowFilters,
 ) -> list[Number]:
     unavailable = answer["unavailable"]

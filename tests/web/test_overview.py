@@ -88,7 +88,10 @@ async def test_click_on_a_tile_chooses_the_metric_of_chart_and_cards(deployment)
     answer = await ann.get(ADDRESS + unescape(link))
     assert 'aria-label="Page views by day"' in answer.body
     channels = await query(deployment, metrics=["pageviews"], dimensions=["channel"])
-    assert f'<span class="amount">{channels["rows"][0]["pageviews"]:,}</span>' in answer.body
+    assert re.search(
+        rf'<span class="amount"><a [^>]*data-number>{channels["rows"][0]["pageviews"]:,}</a></span>',
+        answer.body,
+    )
 
 
 async def test_click_on_a_row_filters_every_number(deployment):

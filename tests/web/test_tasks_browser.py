@@ -234,7 +234,10 @@ async def test_find_a_person_and_see_what_led_to_the_order(shop):
         await page.locator("tr[data-record] th a").first.click()
         await page.wait_for_url("**/people/U-ada**")
         await page.click("text=1 year")
-        await page.locator(".visits .conversion").first.wait_for()
+        conversion = page.locator(".visits .conversion").first
+        await conversion.wait_for()
+        assert "$100.00" in await conversion.inner_text()
+        assert await conversion.locator(".touches li.credited").count() >= 1
 
 
 async def test_open_the_orders_behind_revenue_by_keyboard(shop):

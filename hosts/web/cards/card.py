@@ -50,7 +50,12 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of a funnel; the bar is in per cent of the first step."""
+    """A step of a funnel; the bar is in per cent of the first step.
+
+    Attributes:
+        reached: address of the people who reached it; empty where they are not listed.
+        lost: of those who dropped off before it.
+    """
 
     number: int
     name: str
@@ -58,6 +63,8 @@ class Step:
     rate: str
     dropped: str
     width: float
+    reached: str = ""
+    lost: str = ""
 
 
 @dataclass(frozen=True, slots=True)

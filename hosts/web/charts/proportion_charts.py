@@ -36,6 +36,7 @@ class Row:
 
     Attributes:
         link: query string of the page that is filtered by the row; empty where a click does nothing.
+        records: address of the records that the text counts; empty where they are not listed.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Row:
     share: str
     width: float
     link: str = ""
+    records: str = ""
 
 
 def build_ring_of_first_six_parts(
