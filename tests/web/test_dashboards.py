@@ -47,7 +47,7 @@ async def test_dashboard_is_created_filled_and_listed(shop_deployment):
 async def test_cards_run_over_the_range_in_the_address(shop_deployment):
     reports, dashboard = await three_cards(shop_deployment)
     ann = await sign_in_member(shop_deployment)
-    figure = re.compile(r'<dl class="figures">\s*<div><dt[^>]*>[^<]*</dt><dd>([^<]+)</dd>')
+    figure = re.compile(r'<dl class="figures">\s*<div><dt[^>]*>[^<]*</dt><dd>(?:<a[^>]*>)?([^<]+)<')
     own = figure.findall((await ann.get(f"{PAGE}/{dashboard}")).body)
     other = figure.findall((await ann.get(f"{PAGE}/{dashboard}?from=2026-01-01&to=2026-01-02")).body)
     assert len(own) == len(other) == len(reports)
