@@ -156,6 +156,25 @@ async def test_only_days_that_changed_are_written_again(lake, monkeypatch):
     assert lake.stored == sorted(lake.files)
 
 
+async def test_day_is_read_again_when_its_events_reach_seven_days(lake):
+    days = set()
+
+    class RecordedStreams(SingleEvents):
+        def stream_events_newest_first(self, scope, limit):
+            days.add(f"{scope.span.start:%m-%d}")
+            return self.streams.stream_events_newest_first(scope, limit)
+
+    lake.writer = replace(lake.writer, streams=RecordedStreams(lake.writer.streams))
+    lake.now = datetime(2026, 7, 9, 5, tzinfo=UTC)
+    await lake.write()
+    assert days == {"07-01", "07-02", "07-03"}
+    lake.now = datetime(2026, 7, 9, 12, tzinfo=UTC)
+    days.clear()
+    await lake.write()
+    assert "07-02" in days
+    assert "07-03" not in days
+
+
 async def test_days_of_an_erased_person_are_written_without_the_person(lake):
     await lake.write()
     ports = lake.service.ports

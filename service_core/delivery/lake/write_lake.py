@@ -33,8 +33,8 @@ ROWS_PER_FILE: Final = 250_000
 BYTES_PER_FILE: Final = 256_000_000
 """Bytes of events in memory that end a file."""
 
-RECHECK_RECEIVED: Final = timedelta(days=8)
-"""Days with events received this long before the last run are read again: addresses in events are cut after seven days."""
+RECHECK_RECEIVED: Final = (timedelta(days=7), timedelta(days=8))
+"""Days with events that reached this age of receipt since the last run are read again: addresses are cut after seven days."""
 
 FULL_CHECK_INTERVAL: Final = timedelta(days=1)
 """How often every day is read again: what changes events in place, such as a re-enrichment, changes no count."""
@@ -206,9 +206,17 @@ class LakeWriter:
         if previous is None:
             return set(counts)
         rows = {day: sum(file.rows for file in files) for day, files in previous.files_by_day().items()}
-        since = Predicate("received_at", FilterOperator.GTE, previous.as_of - RECHECK_RECEIVED)
-        recent = await self._count_events_by_day(workspace, since)
-        return {day for day, count in counts.items() if rows.get(day) != count} | (set(recent) & set(counts))
+        youngest, oldest = RECHECK_RECEIVED
+        new = await self._count_events_by_day(
+            workspace, Predicate("received_at", FilterOperator.GTE, previous.as_of)
+        )
+        aged = await self._count_events_by_day(
+            workspace,
+            Predicate("received_at", FilterOperator.GTE, previous.as_of - oldest),
+            Predicate("received_at", FilterOperator.LTE, self.clock() - youngest),
+        )
+        differing = {day for day, count in counts.items() if rows.get(day) != count}
+        return differing | ((new.keys() | aged.keys()) & counts.keys())
 
     async def _count_events_by_day(self, workspace: Workspace, *conditions: Predicate) -> dict[date, int]:
         """Returns the number of events of each local day that has any, those of bots included."""
