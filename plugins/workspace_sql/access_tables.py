@@ -7,7 +7,13 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from plugins.workspace_sql.column_types import EnumText, Instant, JsonValue
-from plugins.workspace_sql.records import METADATA, annotations_of, execute_when_created, record_table
+from plugins.workspace_sql.records import (
+    METADATA,
+    annotations_of,
+    execute_when_created,
+    record_table,
+    recorded_at_column,
+)
 from service_core.plugin import (
     Account,
     AnalyticsSettings,
@@ -66,6 +72,7 @@ WORKSPACES: Final = record_table(
     Workspace,
     sa.Column("rules", JsonValue(_dump_non_default_settings, _load_settings), nullable=False),
     sa.Column("write_policy", JsonValue(WritePolicy.to_json, WritePolicy.from_json), nullable=False),
+    recorded_at_column(),
     unique=["public_id"],
 )
 

@@ -1,6 +1,7 @@
 """Store of ad spend in versions, and of the names of campaigns, groups and ads."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
@@ -11,7 +12,7 @@ import sqlalchemy as sa
 from plugins.workspace_sql.database import SqlStore
 from plugins.workspace_sql.records import record_of, row_of
 from plugins.workspace_sql.revenue_tables import AD_ENTITIES, AD_SPEND
-from plugins.workspace_sql.statements import upsert
+from plugins.workspace_sql.row_history import save_rows_keeping_replaced
 from service_core.plugin import AdEntity, AdLevel, SpendQuery, SpendRow, SpendSum
 
 _MILLION: Final = 1_000_000
@@ -58,11 +59,11 @@ class SqlAdSpend(SqlStore):
         entities = _latest_entity_name_rows(workspace_id, rows)
         for start in range(0, len(entities), _BATCH_SIZE):
             async with self._database.write(lock, no_timeout=True) as connection:
-                save = upsert(connection, AD_ENTITIES, AD_ENTITIES.c.keys(), update_condition=_is_not_older)
-                await connection.execute(save, entities[start : start + _BATCH_SIZE])
+                batch = entities[start : start + _BATCH_SIZE]
+                await connection.run_sync(_save_entity_names, batch, self._database.clock())
         for batch in _batches_by_account_and_level([_spend_row_columns(workspace_id, row) for row in rows]):
             async with self._database.write(lock, no_timeout=True) as connection:
-                await connection.run_sync(_insert_changed_versions, batch)
+                await connection.run_sync(_insert_changed_versions, batch, self._database.clock())
 
     async def sum_latest_spend(self, query: SpendQuery) -> list[SpendSum]:
         """Returns sums of the latest versions."""
@@ -87,6 +88,17 @@ class SqlAdSpend(SqlStore):
         """Returns the platforms with spend."""
         query = sa.select(AD_ENTITIES.c.platform).where(AD_ENTITIES.c.workspace_id == workspace_id)
         return frozenset(row["platform"] for row in await self._database.fetch_rows(query.distinct()))
+
+
+def _save_entity_names(connection: sa.Connection, rows: Sequence[_Row], now: datetime) -> None:
+    save_rows_keeping_replaced(
+        connection,
+        AD_ENTITIES,
+        rows,
+        now,
+        unversioned_columns=["fetched_at"],
+        update_condition=_is_not_older,
+    )
 
 
 def _is_not_older(given: Any) -> sa.ColumnElement[bool]:
@@ -116,7 +128,7 @@ def _batches_by_account_and_level(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
             yield batch
 
 
-def _insert_changed_versions(connection: sa.Connection, batch: Sequence[_Row]) -> None:
+def _insert_changed_versions(connection: sa.Connection, batch: Sequence[_Row], now: datetime) -> None:
     """Inserts the rows that differ from the version before, and marks which version of a day is the latest."""
     stored = connection.execute(_latest_versions_query(batch)).mappings()
     latest: dict[Any, _Row] = {_day_of(row): row for row in map(dict, stored)}
@@ -136,7 +148,7 @@ def _insert_changed_versions(connection: sa.Connection, batch: Sequence[_Row]) -
     if new:
         current = {_version_of(row) for row in latest.values()}
         rows = [{**row, "is_latest": version in current} for version, row in new.items()]
-        connection.execute(upsert(connection, AD_SPEND, _SPEND.keys()), rows)
+        save_rows_keeping_replaced(connection, AD_SPEND, rows, now, unversioned_columns=["is_latest"])
 
 
 def _latest_versions_query(batch: Sequence[_Row]) -> sa.Select[Any]:

@@ -27,6 +27,7 @@ from plugins.workspace_sql.members import SqlInvitations, SqlMembers
 from plugins.workspace_sql.notifications import SqlEmailConsents, SqlNotificationOutbox
 from plugins.workspace_sql.oauth import SqlOAuthClients, SqlOAuthGrants, SqlOneTimeTokens
 from plugins.workspace_sql.passkeys import SqlPasskeyChallenges, SqlPasskeys
+from plugins.workspace_sql.past_rows import SqlWorkspaceHistory
 from plugins.workspace_sql.postbacks import SqlPostbackOutbox, SqlPostbackQueues, SqlPostbackReader
 from plugins.workspace_sql.postgresql import PostgresDatabase
 from plugins.workspace_sql.receipts import SqlReceipts
@@ -83,9 +84,12 @@ def open_store(settings: SqliteSettings | PostgresSettings) -> SqlWorkspaceStore
     Raises:
         StartupError: the driver of the database is not installed.
     """
-    database = (
+    return _stores_on(
         SqliteDatabase(settings) if isinstance(settings, SqliteSettings) else PostgresDatabase(settings)
     )
+
+
+def _stores_on(database: Database) -> SqlWorkspaceStore:
     return SqlWorkspaceStore(
         database=database,
         credentials=SqlCredentials(database),
@@ -132,5 +136,6 @@ def open_store(settings: SqliteSettings | PostgresSettings) -> SqlWorkspaceStore
         personal_records=SqlPersonalRecords(database),
         event_store_record=SqlEventStoreRecord(database),
         transform_gaps=SqlTransformGaps(database),
+        history=SqlWorkspaceHistory(database, _stores_on),
         transfer=SqlTransfer(database),
     )

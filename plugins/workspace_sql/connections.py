@@ -9,7 +9,8 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from plugins.workspace_sql.database import SqlStore
-from plugins.workspace_sql.records import record_of, row_of
+from plugins.workspace_sql.records import RECORDED_AT, record_of, row_of
+from plugins.workspace_sql.row_history import Row, keep_replaced_rows, save_rows_keeping_replaced
 from plugins.workspace_sql.statements import insert_if_absent, matches, upsert
 from plugins.workspace_sql.tables import CONNECTIONS, ENCRYPTED_SECRETS, POLL_STATES, PROCESSED_MESSAGES
 from service_core.plugin import Connection, ConnectionStatus, PollState
@@ -32,10 +33,9 @@ class SqlConnections(SqlStore):
     async def save_connection_keeping_created_at(self, connection: Connection) -> None:
         """Adds or replaces a connection. A present one keeps ``created_at``."""
         row = row_of(connection)
+        now = self._database.clock()
         async with self._database.write(connection.workspace_id) as transaction:
-            await transaction.execute(
-                upsert(transaction, CONNECTIONS, row, kept_columns=["created_at"]).values(row)
-            )
+            await transaction.run_sync(_save_connection, row, now)
 
     async def mark_synced_unless_synced_later(self, workspace_id: UUID, provider: str, at: datetime) -> None:
         """Moves ``last_synced_at`` forward. Other columns stay, but a pending connection becomes connected."""
@@ -43,14 +43,21 @@ class SqlConnections(SqlStore):
         earlier = sa.or_(_ROW.last_synced_at.is_(None), _ROW.last_synced_at < at)
         connected = sa.literal(ConnectionStatus.CONNECTED, _ROW.status.type)
         status = sa.case((_ROW.status == ConnectionStatus.PENDING, connected), else_=_ROW.status)
-        update = sa.update(CONNECTIONS).where(own, earlier).values(last_synced_at=at, status=status)
-        await self._database.execute(update, workspace_id)
+        now = self._database.clock()
+        new = {"last_synced_at": at, "status": status, RECORDED_AT: now}
+        update = sa.update(CONNECTIONS).where(own, earlier).values(new)
+        async with self._database.write(workspace_id) as transaction:
+            await transaction.run_sync(keep_replaced_rows, CONNECTIONS, sa.and_(own, earlier), now)
+            await transaction.execute(update)
 
     async def remove_connection_if_present(self, workspace_id: UUID, provider: str) -> bool:
         """Deletes a connection with its credentials and its poll state."""
-        async with self._database.write() as transaction:
+        now = self._database.clock()
+        async with self._database.write(workspace_id) as transaction:
             for table in (ENCRYPTED_SECRETS, POLL_STATES, CONNECTIONS):
                 own = matches(table, workspace_id=workspace_id, provider=provider)
+                if table is not ENCRYPTED_SECRETS:
+                    await transaction.run_sync(keep_replaced_rows, table, own, now)
                 removed = await transaction.execute(sa.delete(table).where(own))
             return bool(removed.rowcount)
 
@@ -95,8 +102,9 @@ class SqlPollStates(SqlStore):
     async def save_poll_state(self, workspace_id: UUID, provider: str, state: PollState) -> None:
         """Replaces the poll state of a provider."""
         row = {"workspace_id": workspace_id, "provider": provider, **row_of(state)}
+        now = self._database.clock()
         async with self._database.write(workspace_id) as connection:
-            await connection.execute(upsert(connection, POLL_STATES, row).values(row))
+            await connection.run_sync(save_rows_keeping_replaced, POLL_STATES, [row], now)
 
 
 class SqlProcessedMessages(SqlStore):
@@ -124,6 +132,10 @@ class SqlProcessedMessages(SqlStore):
         if rows:
             async with self._database.write() as connection:
                 await connection.execute(insert_if_absent(connection, PROCESSED_MESSAGES), rows)
+
+
+def _save_connection(connection: sa.Connection, row: Row, now: datetime) -> None:
+    save_rows_keeping_replaced(connection, CONNECTIONS, [row], now, kept_columns=["created_at"])
 
 
 def _digest(provider: str, id_: str) -> bytes:

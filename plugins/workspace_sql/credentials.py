@@ -10,7 +10,8 @@ from plugins.workspace_sql.access_tables import CREDENTIALS, WORKSPACES
 from plugins.workspace_sql.change_counter import request_increment_at_commit
 from plugins.workspace_sql.column_types import Instant
 from plugins.workspace_sql.database import SqlStore
-from plugins.workspace_sql.records import prefixed_columns, record_of, row_of
+from plugins.workspace_sql.records import RECORDED_AT, prefixed_columns, record_of, row_of
+from plugins.workspace_sql.row_history import keep_replaced_rows
 from plugins.workspace_sql.tables import CLICK_VISITORS, RESOURCES
 from service_core.plugin import AuthContext, Credential, Workspace
 
@@ -38,7 +39,8 @@ class SqlCredentials(SqlStore):
     async def create_workspace(self, workspace: Workspace) -> None:
         """Adds a workspace."""
         async with self._database.write() as connection:
-            await connection.execute(sa.insert(WORKSPACES).values(row_of(workspace)))
+            row = {**row_of(workspace), RECORDED_AT: self._database.clock()}
+            await connection.execute(sa.insert(WORKSPACES).values(row))
             request_increment_at_commit(connection)
 
     async def list_workspaces(self) -> list[Workspace]:
@@ -73,8 +75,10 @@ class SqlWorkspaceSettings(SqlStore):
     async def save_workspace(self, workspace: Workspace) -> None:
         """Replaces the workspace with this id. Its triggers stay: they follow from its rules."""
         row = {name: value for name, value in row_of(workspace).items() if name != "triggers"}
+        own, now = WORKSPACES.c.id == workspace.id, self._database.clock()
         async with self._database.write(workspace.id) as connection:
-            await connection.execute(sa.update(WORKSPACES).where(WORKSPACES.c.id == workspace.id).values(row))
+            await connection.run_sync(keep_replaced_rows, WORKSPACES, own, now)
+            await connection.execute(sa.update(WORKSPACES).where(own).values({**row, RECORDED_AT: now}))
             request_increment_at_commit(connection)
 
     async def delete_workspace(self, workspace_id: UUID) -> bool:

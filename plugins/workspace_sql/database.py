@@ -17,7 +17,7 @@ from plugins.workspace_sql.schema import require_known_schema_version, run_missi
 from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection, AsyncEngine
 from plugins.workspace_sql.statements import insert_if_absent
 from plugins.workspace_sql.write_locks import LockKey
-from service_core.plugin import StartupError
+from service_core.plugin import Clock, StartupError, system_clock
 
 _Record = TypeVar("_Record")
 
@@ -37,6 +37,8 @@ class Database(ABC):
 
     def __init__(self) -> None:
         self._engine: AsyncEngine | None = None
+        self.clock: Clock = system_clock
+        """Says when rows are recorded."""
 
     async def start(self) -> None:
         """Opens the database, and creates its tables if it has none.

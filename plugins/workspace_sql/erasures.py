@@ -18,6 +18,7 @@ from plugins.workspace_sql.revenue_tables import (
     STATUS_PERIODS,
     SUBSCRIPTION_PAYMENTS,
 )
+from plugins.workspace_sql.row_history import REPLACED_ROWS
 from plugins.workspace_sql.statements import matches, upsert
 from plugins.workspace_sql.tables import (
     AUDIT_LOG,
@@ -114,6 +115,7 @@ def _erase_records(connection: sa.Connection, workspace_id: UUID, subject: Perso
             for kind, type_ in _HELD_WRITES.items()
         },
         "audit_entries": _redact_audit_entries(connection, workspace_id, subject),
+        "replaced_rows": _redact_replaced_rows(connection, workspace_id, subject),
         "idempotency_answers": _delete_idempotency_answers(connection, workspace_id, subject),
     }
 
@@ -195,6 +197,17 @@ def _redact_audit_entries(connection: sa.Connection, workspace_id: UUID, subject
         }
         if redacted != entry:
             connection.execute(sa.update(AUDIT_LOG).where(AUDIT_LOG.c.id == id_).values(entry=redacted))
+            changed += 1
+    return changed
+
+
+def _redact_replaced_rows(connection: sa.Connection, workspace_id: UUID, subject: PersonSubject) -> int:
+    column, changed = REPLACED_ROWS.c, 0
+    query = sa.select(column.id, column.content).where(column.workspace_id == workspace_id)
+    for id_, content in connection.execute(query).all():
+        redacted = subject.redact(content)
+        if redacted != content:
+            connection.execute(sa.update(REPLACED_ROWS).where(column.id == id_).values(content=redacted))
             changed += 1
     return changed
 

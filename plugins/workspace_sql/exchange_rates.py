@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from plugins.workspace_sql.database import SqlStore
 from plugins.workspace_sql.records import row_of
 from plugins.workspace_sql.revenue_tables import EXCHANGE_RATES, RATE_SOURCES
-from plugins.workspace_sql.statements import upsert
+from plugins.workspace_sql.row_history import Row, save_rows_keeping_replaced
 from service_core.plugin import DayRate, RateCoverage
 
 _BATCH_SIZE: Final = 2000
@@ -23,11 +23,12 @@ class SqlExchangeRates(SqlStore):
         """Adds or replaces rates in batches, and last the time at which the source was read."""
         for start in range(0, len(rates), _BATCH_SIZE):
             rows = [{"source": source_id, **row_of(rate)} for rate in rates[start : start + _BATCH_SIZE]]
-            async with self._database.write(EXCHANGE_RATES.name, no_timeout=True) as connection:
-                await connection.execute(upsert(connection, EXCHANGE_RATES, _ROW.keys()), rows)
-        row = {"source": source_id, "read_at": read_at}
+            await self._save(EXCHANGE_RATES, rows)
+        await self._save(RATE_SOURCES, [{"source": source_id, "read_at": read_at}])
+
+    async def _save(self, table: sa.Table, rows: Sequence[Row]) -> None:
         async with self._database.write(EXCHANGE_RATES.name, no_timeout=True) as connection:
-            await connection.execute(upsert(connection, RATE_SOURCES, row).values(row))
+            await connection.run_sync(save_rows_keeping_replaced, table, rows, self._database.clock())
 
     async def list_rates_published_between(
         self, source_id: str, currencies: Collection[str], first_day: date, last_day: date

@@ -60,7 +60,9 @@ class SqlImports(SqlStore):
             if is_replaced and after.status is ImportStatus.REMOVED:
                 request_increment_at_commit(connection)
             if is_replaced and audit_entry is not None:
-                await transaction_on(connection, before.workspace_id).audit.add(audit_entry)
+                await transaction_on(connection, before.workspace_id, self._database.clock).audit.add(
+                    audit_entry
+                )
             return is_replaced
 
     async def list_available_imports(self, now: datetime, limit: int) -> list[ImportJob]:

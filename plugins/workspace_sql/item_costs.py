@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from plugins.workspace_sql.database import SqlStore
 from plugins.workspace_sql.records import row_of
 from plugins.workspace_sql.revenue_tables import ITEM_COSTS
-from plugins.workspace_sql.statements import upsert
+from plugins.workspace_sql.row_history import save_rows_keeping_replaced
 from service_core.plugin import ItemCost
 
 _ROW = ITEM_COSTS.c
@@ -25,7 +25,7 @@ class SqlItemCosts(SqlStore):
         common = {"workspace_id": workspace_id, "import_id": import_id, "imported_at": imported_at}
         rows = [common | row_of(cost) for cost in costs]
         async with self._database.write(f"{ITEM_COSTS.name} {workspace_id}") as connection:
-            await connection.execute(upsert(connection, ITEM_COSTS, _ROW.keys()), rows)
+            await connection.run_sync(save_rows_keeping_replaced, ITEM_COSTS, rows, self._database.clock())
 
     async def list_costs(self, workspace_id: UUID) -> list[ItemCost]:
         """Returns every cost of a workspace, by item and day."""

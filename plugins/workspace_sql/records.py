@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar, get_type_hints
 
 import sqlalchemy as sa
 
-from plugins.workspace_sql.column_types import column_type_of, is_optional
+from plugins.workspace_sql.column_types import Instant, column_type_of, is_optional
 
 _Record = TypeVar("_Record")
 
@@ -24,6 +24,14 @@ METADATA: Final = sa.MetaData(
 
 _OWNERS: Final[Mapping[str, str]] = {"workspace_id": "workspaces", "account_id": "accounts"}
 """Columns of type UUID that refer to a table; their rows are deleted with the row they refer to."""
+
+
+RECORDED_AT: Final = "recorded_at"
+
+
+def recorded_at_column() -> sa.Column[Any]:
+    """Returns the column of a table with a history: when the content of the row was recorded."""
+    return sa.Column(RECORDED_AT, Instant, nullable=False)
 
 
 def cascading_reference_column(table: str, *, nullable: bool = False, **options: Any) -> sa.Column[Any]:

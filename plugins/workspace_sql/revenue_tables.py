@@ -5,7 +5,13 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from plugins.workspace_sql.column_types import CODE_POINT_TEXT, EnumText, Instant
-from plugins.workspace_sql.records import METADATA, cascading_reference_column, partial_index, record_table
+from plugins.workspace_sql.records import (
+    METADATA,
+    cascading_reference_column,
+    partial_index,
+    record_table,
+    recorded_at_column,
+)
 from service_core.plugin import (
     AdEntity,
     AdLevel,
@@ -28,6 +34,7 @@ AD_SPEND: Final = record_table(
     sa.Column("entity_id", sa.Text, nullable=False),
     sa.Column("conversions", sa.BigInteger),
     sa.Column("is_latest", sa.Boolean, nullable=False),
+    recorded_at_column(),
     key=[*_AD_KEY, "day", "fetched_at", "attribution_setting"],
     exclude=["entity"],
 )
@@ -42,6 +49,7 @@ AD_ENTITIES: Final = record_table(
     sa.Column("account_id", sa.Text),
     sa.Column("entity_id", sa.Text),
     sa.Column("fetched_at", Instant, nullable=False),
+    recorded_at_column(),
     key=_AD_KEY,
 )
 """One row per campaign, group or ad with spend, with the names it had last."""
@@ -53,6 +61,7 @@ ITEM_COSTS: Final = record_table(
     sa.Column("item", CODE_POINT_TEXT, nullable=False),
     sa.Column("import_id", sa.Uuid, nullable=False),
     sa.Column("imported_at", Instant, nullable=False),
+    recorded_at_column(),
     key=["workspace_id", "known_by", "item", "effective_from"],
 )
 """One row per item and day from which a cost counts. Costs are in millionths of a major unit."""
@@ -61,6 +70,7 @@ EXCHANGE_RATES: Final = record_table(
     "exchange_rates",
     DayRate,
     sa.Column("source", sa.Text),
+    recorded_at_column(),
     key=["source", "currency", "day"],
     sqlite_with_rowid=False,
 )
@@ -70,6 +80,7 @@ RATE_SOURCES: Final = sa.Table(
     METADATA,
     sa.Column("source", sa.Text, primary_key=True),
     sa.Column("read_at", Instant, nullable=False),
+    recorded_at_column(),
 )
 
 _SUBSCRIPTION_KEY: Final = ("workspace_id", "subscription")
@@ -80,7 +91,11 @@ def _subscription_columns() -> tuple[sa.Column[Any], ...]:
 
 
 REPORTED_STATES: Final = record_table(
-    "subscription_states", SubscriptionState, *_subscription_columns(), key=[*_SUBSCRIPTION_KEY, "message_id"]
+    "subscription_states",
+    SubscriptionState,
+    *_subscription_columns(),
+    recorded_at_column(),
+    key=[*_SUBSCRIPTION_KEY, "message_id"],
 )
 """One row per message and subscription. It is never changed."""
 
@@ -88,6 +103,7 @@ SUBSCRIPTION_PAYMENTS: Final = record_table(
     "subscription_payments",
     SubscriptionPayment,
     *_subscription_columns(),
+    recorded_at_column(),
     key=[*_SUBSCRIPTION_KEY, "message_id"],
 )
 """One row per charge or failed charge. It is never changed."""

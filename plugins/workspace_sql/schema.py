@@ -9,7 +9,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from plugins.workspace_sql import revenue_tables, tables  # noqa: F401 - their tables belong to the metadata
+from plugins.workspace_sql import revenue_tables, row_history, tables  # noqa: F401 - their tables belong to the metadata
 from plugins.workspace_sql.access_tables import CHANGE_COUNTER
 from plugins.workspace_sql.records import METADATA
 from service_core.plugin import StartupError

@@ -14,7 +14,7 @@ from plugins.workspace_sql.access_tables import (
 )
 from plugins.workspace_sql.change_counter import request_increment_at_commit
 from plugins.workspace_sql.database import SqlStore
-from plugins.workspace_sql.records import record_of, row_of
+from plugins.workspace_sql.records import RECORDED_AT, record_of, row_of
 from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection
 from plugins.workspace_sql.statements import matches
 from service_core.plugin import (
@@ -81,7 +81,8 @@ class SqlSignups(SqlStore):
                 return None
             account = await _get_or_add_account(connection, provisioning.account)
             owner = Member(workspace.id, account.id, Role.OWNER, now)
-            await connection.execute(sa.insert(WORKSPACES).values(row_of(workspace)))
+            row = {**row_of(workspace), RECORDED_AT: self._database.clock()}
+            await connection.execute(sa.insert(WORKSPACES).values(row))
             await connection.execute(sa.insert(MEMBERS).values(row_of(owner)))
             keys = [
                 {**row_of(credential), "digest": digest} for credential, digest in provisioning.credentials

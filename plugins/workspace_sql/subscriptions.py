@@ -10,7 +10,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 import sqlalchemy as sa
 
 from plugins.workspace_sql.database import SqlStore
-from plugins.workspace_sql.records import record_of, row_of
+from plugins.workspace_sql.records import RECORDED_AT, record_of, row_of
 from plugins.workspace_sql.revenue_tables import (
     MOVEMENTS,
     REPORTED_STATES,
@@ -50,7 +50,8 @@ class SqlSubscriptions(SqlStore):
         """Adds new reports, and replaces what is computed from them, in one transaction."""
         lock = f"{REPORTED_STATES.name} {workspace_id}"
         async with self._database.write(lock, no_timeout=True) as connection:
-            await connection.run_sync(_insert_reports_and_recompute, workspace_id, states, payments)
+            now = self._database.clock()
+            await connection.run_sync(_insert_reports_and_recompute, workspace_id, states, payments, now)
 
     async def sum_movements(self, query: MovementQuery) -> list[MovementSum]:
         """Returns sums of movements. Amounts with different denominators are added here."""
@@ -87,23 +88,34 @@ def _insert_reports_and_recompute(
     workspace_id: UUID,
     states: Sequence[SubscriptionState],
     payments: Sequence[SubscriptionPayment],
+    now: datetime,
 ) -> None:
     changed = {
-        *_insert_new_reports(connection, REPORTED_STATES, workspace_id, states),
-        *_insert_new_reports(connection, SUBSCRIPTION_PAYMENTS, workspace_id, payments),
+        *_insert_new_reports(connection, REPORTED_STATES, workspace_id, states, now),
+        *_insert_new_reports(connection, SUBSCRIPTION_PAYMENTS, workspace_id, payments, now),
     }
-    ordered = sorted(changed)
-    for start in range(0, len(ordered), _BATCH_SIZE):
-        _replace_movements_and_status_periods(connection, workspace_id, ordered[start : start + _BATCH_SIZE])
+    recompute_subscriptions(connection, workspace_id, sorted(changed))
+
+
+def recompute_subscriptions(
+    connection: sa.Connection, workspace_id: UUID, subscriptions: Sequence[UUID]
+) -> None:
+    """Replaces the movements and status periods of subscriptions by those that follow from their reports."""
+    for start in range(0, len(subscriptions), _BATCH_SIZE):
+        part = list(subscriptions[start : start + _BATCH_SIZE])
+        _replace_movements_and_status_periods(connection, workspace_id, part)
 
 
 def _insert_new_reports(
-    connection: sa.Connection, table: sa.Table, workspace_id: UUID, reports: Sequence[Any]
+    connection: sa.Connection, table: sa.Table, workspace_id: UUID, reports: Sequence[Any], now: datetime
 ) -> frozenset[UUID]:
     """Inserts reports and returns the subscriptions of those that were not stored before."""
     if not reports:
         return frozenset()
-    rows = [{**_key(workspace_id, _subscription_uuid(report)), **row_of(report)} for report in reports]
+    rows = [
+        {**_key(workspace_id, _subscription_uuid(report)), **row_of(report), RECORDED_AT: now}
+        for report in reports
+    ]
     insert = insert_if_absent(connection, table).returning(table.c.subscription)
     return frozenset(connection.execute(insert, rows).scalars())
 

@@ -7,7 +7,13 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from plugins.workspace_sql.column_types import CODE_POINT_TEXT, Instant, JsonValue
-from plugins.workspace_sql.records import METADATA, cascading_reference_column, partial_index, record_table
+from plugins.workspace_sql.records import (
+    METADATA,
+    cascading_reference_column,
+    partial_index,
+    record_table,
+    recorded_at_column,
+)
 from service_core.plugin import (
     AccountHealth,
     AlertState,
@@ -53,6 +59,7 @@ RESOURCES: Final = sa.Table(
     sa.Column("updated_at", Instant, nullable=False),
     sa.Column("deleted_at", Instant),
     sa.Column("search_text", CODE_POINT_TEXT, nullable=False),
+    recorded_at_column(),
     sa.Index("ix_resources_listed", "workspace_id", "type", "created_at"),
 )
 """One row per resource of any type. A deleted one keeps its row."""
@@ -145,6 +152,7 @@ CONNECTIONS: Final = record_table(
     "connections",
     Connection,
     sa.Column("accounts", JsonValue(_dump_accounts, _load_accounts), nullable=False),
+    recorded_at_column(),
     key=["workspace_id", "provider"],
 )
 
@@ -162,6 +170,7 @@ POLL_STATES: Final = record_table(
     PollState,
     cascading_reference_column("workspaces"),
     sa.Column("provider", sa.Text),
+    recorded_at_column(),
     key=["workspace_id", "provider"],
 )
 """One row per connection that was polled, or received webhooks before. It is deleted with the connection."""

@@ -13,6 +13,8 @@ from plugins.workspace_sql.access_tables import WORKSPACES
 from plugins.workspace_sql.change_counter import request_increment_at_commit
 from plugins.workspace_sql.database import SqlStore
 from plugins.workspace_sql.postbacks import skip_open_postbacks_of_rule
+from plugins.workspace_sql.records import RECORDED_AT
+from plugins.workspace_sql.row_history import keep_replaced_rows
 from plugins.workspace_sql.row_tables import SqlRowTables
 from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection
 from plugins.workspace_sql.statements import matches
@@ -21,6 +23,7 @@ from service_core.plugin import (
     NO_FILTER,
     AuditEntry,
     AuditFilter,
+    Clock,
     KeysetCursor,
     Resource,
     Transaction,
@@ -30,6 +33,9 @@ from service_core.plugin import (
 _Resource = TypeVar("_Resource", bound=Resource)
 
 _SORT_KEY: Final = RESOURCES.c.created_at, RESOURCES.c.id
+TYPES_WITH_HISTORY: Final = frozenset({"conversion_rule", "segment", "tracking_link"})
+"""Types of resources that change the answers of reads; their earlier states are kept."""
+
 _UNDO_FIELDS: Final = {"undoable", "undone_by", "undone_at"}
 """Fields of an audit entry that are in columns of their own."""
 
@@ -41,7 +47,7 @@ class SqlTransactions(SqlStore):
     async def read(self, workspace_id: UUID) -> AsyncIterator[Transaction]:
         """Opens a transaction that only reads."""
         async with self._database.read() as connection:
-            yield transaction_on(connection, workspace_id)
+            yield transaction_on(connection, workspace_id, self._database.clock)
 
     @asynccontextmanager
     async def write(
@@ -49,18 +55,18 @@ class SqlTransactions(SqlStore):
     ) -> AsyncIterator[Transaction]:
         """Opens a transaction that holds the lock of the workspace from its start."""
         async with self._database.write(workspace_id, idempotency_digest=idempotency_digest) as connection:
-            yield transaction_on(connection, workspace_id)
+            yield transaction_on(connection, workspace_id, self._database.clock)
 
 
-def transaction_on(connection: AsyncConnection, workspace_id: UUID) -> Transaction:
+def transaction_on(connection: AsyncConnection, workspace_id: UUID, clock: Clock) -> Transaction:
     """Returns the resources and the audit log of a workspace, read and written by a connection's transaction."""
     bound = connection, workspace_id
     return Transaction(
-        _Resources(*bound),
+        _Resources(*bound, clock),
         _AuditLog(*bound),
         _IdempotencyRecords(*bound),
-        _WorkspaceTriggers(*bound),
-        SqlRowTables(*bound),
+        _WorkspaceTriggers(*bound, clock),
+        SqlRowTables(*bound, clock),
     )
 
 
@@ -70,7 +76,13 @@ class _InTransaction:
         self._workspace_id = workspace_id
 
 
-class _Resources(_InTransaction):
+class _RecordingInTransaction(_InTransaction):
+    def __init__(self, connection: AsyncConnection, workspace_id: UUID, clock: Clock) -> None:
+        super().__init__(connection, workspace_id)
+        self._clock = clock
+
+
+class _Resources(_RecordingInTransaction):
     """Implements the port `ResourceRepository`."""
 
     async def get(self, model: type[_Resource], resource_id: UUID) -> _Resource | None:
@@ -129,6 +141,7 @@ class _Resources(_InTransaction):
             "updated_at": record.updated_at,
             "deleted_at": None,
             "search_text": record.search_text,
+            RECORDED_AT: await self._keep_replaced(record),
         }
         replaced = await self._connection.execute(
             sa.update(RESOURCES).where(self._is_resource(record)).values(row)
@@ -146,8 +159,9 @@ class _Resources(_InTransaction):
             await self._claim_key_or_conflict(key, record.id)
 
     async def remove(self, record: Resource, now: datetime) -> None:
-        removed = sa.update(RESOURCES).where(self._is_resource(record)).values(deleted_at=now)
-        await self._connection.execute(removed)
+        recorded_at = await self._keep_replaced(record)
+        removed = sa.update(RESOURCES).where(self._is_resource(record))
+        await self._connection.execute(removed.values(deleted_at=now, recorded_at=recorded_at))
         await self._release_keys(record)
         await self._connection.run_sync(skip_open_postbacks_of_rule, record.id, now)
 
@@ -162,6 +176,13 @@ class _Resources(_InTransaction):
     async def is_key_in_use(self, key: str) -> bool:
         query = sa.select(sa.literal(1)).where(RESOURCE_KEYS.c.key == key)
         return (await self._connection.execute(query)).first() is not None
+
+    async def _keep_replaced(self, record: Resource) -> datetime:
+        """Keeps the state of a resource that reads use, before it changes; returns when it changes."""
+        now = self._clock()
+        if record.resource_type in TYPES_WITH_HISTORY:
+            await self._connection.run_sync(keep_replaced_rows, RESOURCES, self._is_resource(record), now)
+        return now
 
     async def _fetch(self, model: type[_Resource], query: sa.Select[tuple[Any]]) -> list[_Resource]:
         return [model.model_validate(state) for state in await self._connection.scalars(query)]
@@ -275,11 +296,14 @@ class _IdempotencyRecords(_InTransaction):
         await self._connection.execute(sa.insert(IDEMPOTENCY_RECORDS).values(row))
 
 
-class _WorkspaceTriggers(_InTransaction):
+class _WorkspaceTriggers(_RecordingInTransaction):
     """Implements the port `WorkspaceTriggers`."""
 
     async def replace_trigger_event_names(self, event_names: Collection[str]) -> None:
         own, triggers = WORKSPACES.c.id == self._workspace_id, frozenset(event_names)
         if await self._connection.scalar(sa.select(WORKSPACES.c.triggers).where(own)) != triggers:
-            await self._connection.execute(sa.update(WORKSPACES).where(own).values(triggers=triggers))
+            now = self._clock()
+            await self._connection.run_sync(keep_replaced_rows, WORKSPACES, own, now)
+            new = {"triggers": triggers, RECORDED_AT: now}
+            await self._connection.execute(sa.update(WORKSPACES).where(own).values(new))
             request_increment_at_commit(self._connection)

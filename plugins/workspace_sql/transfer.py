@@ -1,14 +1,14 @@
 """Export of all rows of a store, and import into another store of the same schema version."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 
 from plugins.workspace_sql.change_counter import request_increment_at_commit
-from plugins.workspace_sql.column_types import plain_type
 from plugins.workspace_sql.database import SqlStore
 from plugins.workspace_sql.records import METADATA
+from plugins.workspace_sql.row_history import plain_table
 from plugins.workspace_sql.schema import DATABASE_TABLES
 from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection
 from service_core.plugin import RowPage, StartupError
@@ -24,7 +24,7 @@ class SqlTransfer(SqlStore):
         async with self._database.write(no_timeout=True) as connection:
             await _lock_tables(connection)
             for table in _content_tables():
-                rows = (await connection.stream(sa.select(*_plain_table(table).columns))).mappings()
+                rows = (await connection.stream(sa.select(*plain_table(table).columns))).mappings()
                 async for page in rows.partitions(_PAGE_SIZE):
                     yield table.name, [dict(row) for row in page]
 
@@ -36,20 +36,13 @@ class SqlTransfer(SqlStore):
                 if await connection.scalar(sa.select(sa.exists(sa.select(table)))):
                     raise StartupError("The new workspace store is not empty. Name an empty database.")
             async for name, rows in pages:
-                await connection.execute(sa.insert(_plain_table(METADATA.tables[name])), rows)
+                await connection.execute(sa.insert(plain_table(METADATA.tables[name])), rows)
             request_increment_at_commit(connection)
 
 
 def _content_tables() -> list[sa.Table]:
     """Returns all tables but those that describe the database itself, referenced ones first."""
     return [table for table in METADATA.sorted_tables if table not in DATABASE_TABLES]
-
-
-def _plain_table(table: sa.Table) -> Any:
-    """Returns the table with column types that give texts, numbers, times, ids, bytes and JSON data."""
-    return sa.table(
-        table.name, *(sa.column(column.name, plain_type(column.type)) for column in table.columns)
-    )
 
 
 async def _lock_tables(connection: AsyncConnection) -> None:

@@ -1,6 +1,10 @@
 """The port ``workspace``: every store that its adapter gives, each reached as an attribute."""
 
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
 
 from service_core.access.key_requests.ports import KeyRequests
 from service_core.access.members.ports import Accounts, Invitations, Members, Sessions
@@ -25,12 +29,33 @@ from service_core.delivery.exports.ports import ExportJobs, Exports
 from service_core.delivery.imports.ports import Imports
 from service_core.delivery.postbacks.outbox import PostbackOutbox, PostbackQueues
 from service_core.ingestion.ports import EventStoreRecord, LinkLookup, TransformGaps
+from service_core.kernel.clock import Clock
 from service_core.privacy.ports import Erasures, PersonalRecords
 from service_core.workspace.alerts.ports import AlertStates
 from service_core.workspace.links.ports import ClickStore
 from service_core.workspace.notifications.ports import EmailConsents, NotificationOutbox
 from service_core.workspace.share_links.ports import ShareLinkViews
 from service_core.workspace.usage_alerts.ports import UsageAlertLog
+
+
+class WorkspaceHistory(Protocol):
+    """Gives a workspace as it was at an earlier instant.
+
+    That is its settings, conversion rules, segments, links, connections, ad spend, item costs and subscriptions, and the
+    exchange rates. What else the store holds is given as it is, or missing.
+    """
+
+    def use_clock(self, clock: Clock) -> None:
+        """Sets the clock that says when something is recorded."""
+
+    async def recording_start(self, workspace_id: UUID) -> datetime:
+        """Returns since when the store knows the workspace; of earlier instants it knows nothing."""
+
+    def restore(self, workspace_id: UUID, as_of: datetime) -> AbstractAsyncContextManager["WorkspaceStore"]:
+        """Gives a store with the workspace at an instant, as long as the context is open; what was erased is missing."""
+
+    async def delete_replaced_rows(self, before: datetime) -> None:
+        """Deletes what was replaced or deleted before an instant."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,4 +112,5 @@ class WorkspaceStore:
     personal_records: PersonalRecords
     event_store_record: EventStoreRecord
     transform_gaps: TransformGaps
+    history: "WorkspaceHistory"
     transfer: TransferableStore | None = None

@@ -116,7 +116,7 @@ async def test_write_that_is_held_and_names_the_person_is_found_and_deleted(
     rows = [
         {
             "id": new_id(), "workspace_id": workspace_id, "type": type_, "state": state,
-            "created_at": NOW, "updated_at": NOW, "search_text": "",
+            "created_at": NOW, "updated_at": NOW, "recorded_at": NOW, "search_text": "",
         }
         for state in states
     ]  # fmt: skip
