@@ -33,7 +33,7 @@ from service_core.analytics.connections.ports import Connections
 from service_core.analytics.connections.providers import InstalledProviders
 from service_core.analytics.connections.unavailable_relations_source import add_source_for_unserved_relations
 from service_core.analytics.freshness import CachedGapHours, EventFreshness
-from service_core.analytics.history.past_sources import PastEventSource, SourceWithoutHistory
+from service_core.analytics.history.past_sources import SourceWithoutHistory
 from service_core.analytics.install_attribution.match import InstallMatcher
 from service_core.analytics.ports import AggregateReader
 from service_core.analytics.query.catalog import Catalog
@@ -165,6 +165,16 @@ def _bind_access_components(bindings: Bindings, settings: Settings, processes: i
 
 def _bind_query_components(bindings: Bindings, ports: Ports, settings: Settings) -> None:
     """Binds the sources of metrics, and what queries them."""
+    _bind_metric_sources(bindings, ports, settings, _build_postback_source(bindings, ports))
+    window = timedelta(minutes=settings.attribution.install_window_minutes)
+    bindings.build_and_bind(InstallMatcher, window=window)
+
+
+def _build_postback_source(bindings: Bindings, ports: Ports) -> PostbackSource:
+    return bindings.build_with_bound_arguments(PostbackSource, platforms=ports.registry.conversion_senders)
+
+
+def _bind_metric_sources(bindings: Bindings, ports: Ports, settings: Settings, postbacks: Source) -> None:
     credited = _bind_attribution(bindings, ports, settings)
     gaps = bindings.build_and_bind(CachedGapHours)
     bindings.build_and_bind(EventFreshness, gaps=gaps)
@@ -189,32 +199,24 @@ def _bind_query_components(bindings: Bindings, ports: Ports, settings: Settings)
             )
         ),
         bindings.build_and_bind(CostSource),
-        bindings.build_with_bound_arguments(PostbackSource, platforms=ports.registry.conversion_senders),
+        postbacks,
     ]
     # mypy takes a protocol for no type that can be requested.
     connections = bindings.get_or_build(Connections)  # type: ignore[type-abstract]
     providers = ports.registry.connectable_providers
     _bind_metric_queries(bindings, ports, add_source_for_unserved_relations(sources, connections, providers))
-    window = timedelta(minutes=settings.attribution.install_window_minutes)
-    bindings.build_and_bind(InstallMatcher, window=window)
 
 
-def bind_past_query_components(ports: Ports, settings: Settings, connections: Connections) -> Bindings:
+def bind_past_query_components(ports: Ports, settings: Settings) -> Bindings:
     """Returns the bindings of reads at an earlier instant.
 
     Args:
         ports: the adapters of the instant.
         settings: of the deployment.
-        connections: those of the deployment, which have not changed since the instant.
     """
     bindings = _bind_adapters_and_registry(ports, settings)
-    credited = _bind_attribution(bindings, ports, settings)
-    gaps = bindings.build_and_bind(CachedGapHours)
-    bindings.build_and_bind(EventFreshness, gaps=gaps)
-    source = bindings.build_with_bound_arguments(EventSource, events=credited, paths=credited, gaps=gaps)
-    bindings.build_and_bind(CostSource)
-    past = PastEventSource(source, connections, ports.registry.connectable_providers)
-    _bind_metric_queries(bindings, ports, (past, SourceWithoutHistory()))
+    postbacks = SourceWithoutHistory(_build_postback_source(bindings, ports))
+    _bind_metric_sources(bindings, ports, settings, postbacks)
     return bindings
 
 

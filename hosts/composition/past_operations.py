@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -11,9 +11,9 @@ from uuid import UUID
 from hosts.composition.bindings import Bindings, bind_operation
 from hosts.composition.components import bind_past_query_components
 from hosts.composition.ports import PORTS, Ports
-from service_core.access.models import Caller
+from service_core.access.models import Caller, Workspace
 from service_core.analytics.history.definitions import digest_of_definitions
-from service_core.analytics.history.earliest_instant import require_known_instant
+from service_core.analytics.history.earliest_instant import history_unavailable_error, require_known_instant
 from service_core.analytics.history.past_sources import NoHistory, PastQueue
 from service_core.api.bound_operation import BoundOperation
 from service_core.api.past_operation import PastOperation
@@ -29,7 +29,18 @@ _EVENTS_PER_APPEND: Final = 20_000
 _UNUSED_SECONDS: Final = 600.0
 """How long a restored instant is kept without being read: it holds personal data and memory."""
 
-_KEPT_STORES: Final = ("transactions", "links", "receipts", "transform_gaps")
+_RESTORED_STORES: Final = (
+    "transactions",
+    "connections",
+    "poll_states",
+    "ad_spend",
+    "subscriptions",
+    "item_costs",
+    "exchange_rates",
+)
+"""Parts of the workspace store that are read as they were at the instant."""
+
+_KEPT_STORES: Final = ("links", "receipts", "transform_gaps")
 """Parts of the workspace store that are read as they are: all numbers they give were the same at the instant."""
 
 _Key = tuple[UUID, datetime, datetime | None]
@@ -41,14 +52,16 @@ class _Restored:
     """The facts of an instant, and the operations that read them.
 
     Attributes:
-        store: the event store of the instant, open.
+        resources: the stores of the instant, open.
+        workspace: the workspace at the instant.
         bindings: of operations.
         operations: those that were bound already, by id.
         users: how many requests read it now.
         used_at: when the last of them ended, by the clock of the event loop.
     """
 
-    store: Any
+    resources: AsyncExitStack
+    workspace: Workspace
     bindings: Bindings
     operations: dict[str, BoundOperation] = field(default_factory=dict)
     users: int = 0
@@ -97,12 +110,13 @@ class PastOperations:
         """
         state = await self._ports.events.read_history_state(caller.workspace.id, as_of)
         await self._require_restorable(caller, as_of, state)
-        restored = await self._restore_once_and_add_user(caller.workspace.id, as_of, state)
+        restored = await self._restore_once_and_add_user(caller.workspace, as_of, state)
         try:
             warnings = (
                 () if state.deleted_at is None or state.deleted_at <= as_of else (_deletion_warning(state),)
             )
-            yield PastOperation(restored.bind(operation), replace(caller, now=as_of), warnings)
+            caller_then = replace(caller, now=as_of, workspace=restored.workspace)
+            yield PastOperation(restored.bind(operation), caller_then, warnings)
         finally:
             loop = asyncio.get_running_loop()
             restored.users -= 1
@@ -113,7 +127,7 @@ class PastOperations:
         """Closes the restored stores."""
         await asyncio.gather(*self._closing)
         while self._restored:
-            await self._restored.popitem()[1].store.aclose()
+            await self._restored.popitem()[1].resources.aclose()
 
     async def _require_restorable(self, caller: Caller, as_of: datetime, state: EventHistoryState) -> None:
         workspace_store, limits = self._ports.workspace, self._settings.history
@@ -122,9 +136,9 @@ class PastOperations:
             as_of,
             caller.now,
             recording_start=state.starts_at,
+            workspace_start=await workspace_store.history.recording_start(caller.workspace.id),
             retention=timedelta(days=limits.retention_days),
             event_store_record=workspace_store.event_store_record,
-            transactions=workspace_store.transactions,
         )
         if state.event_count > limits.max_events:
             raise BadRequest(
@@ -136,9 +150,10 @@ class PastOperations:
             )
 
     async def _restore_once_and_add_user(
-        self, workspace_id: UUID, as_of: datetime, state: EventHistoryState
+        self, workspace: Workspace, as_of: datetime, state: EventHistoryState
     ) -> _Restored:
         """Returns the facts of an instant, with one more user."""
+        workspace_id = workspace.id
         key = workspace_id, as_of, state.deleted_at
         await self._close_unread_instants_where(
             lambda other, _: other[0] == workspace_id and other[2] != state.deleted_at
@@ -147,7 +162,7 @@ class PastOperations:
             async with self._hold_restore_lock():
                 if key not in self._restored:
                     await self._close_oldest_unread_below_limit()
-                    self._restored[key] = await self._restore_within_time_limit(workspace_id, as_of, state)
+                    self._restored[key] = await self._restore_within_time_limit(workspace, as_of, state)
                 return self._add_user(key)
         return self._add_user(key)
 
@@ -187,7 +202,7 @@ class PastOperations:
         while key := next(
             (key for key, each in self._restored.items() if not each.users and is_outdated(key, each)), None
         ):
-            await self._restored.pop(key).store.aclose()
+            await self._restored.pop(key).resources.aclose()
 
     async def _close_oldest_unread_below_limit(self) -> None:
         """Closes the restored instants that were used longest ago.
@@ -199,29 +214,40 @@ class PastOperations:
             idle = next((key for key, restored in self._restored.items() if not restored.users), None)
             if idle is None:
                 raise _busy_error()
-            await self._restored.pop(idle).store.aclose()
+            await self._restored.pop(idle).resources.aclose()
 
     async def _restore_within_time_limit(
-        self, workspace_id: UUID, as_of: datetime, state: EventHistoryState
+        self, workspace: Workspace, as_of: datetime, state: EventHistoryState
     ) -> _Restored:
-        store = self._ports.registry.open_adapter(
+        async with AsyncExitStack() as opened:
+            try:
+                async with asyncio.timeout(self._settings.history.restore_seconds):
+                    restored = await self._restore(workspace, as_of, state, opened)
+            except TimeoutError:
+                raise ServiceUnavailable(
+                    "The facts of the instant could not be restored in time",
+                    "query_timeout",
+                    hint="The setting history.restore_seconds raises the limit.",
+                ) from None
+            restored.resources = opened.pop_all()
+            return restored
+
+    async def _restore(
+        self, workspace: Workspace, as_of: datetime, state: EventHistoryState, opened: AsyncExitStack
+    ) -> _Restored:
+        history = self._ports.workspace.history
+        past_workspace = await opened.enter_async_context(history.restore(workspace.id, as_of))
+        async with past_workspace.transactions.read(workspace.id) as transaction:
+            workspaces = await transaction.tables.list_rows(Workspace)
+        if not workspaces:
+            raise history_unavailable_error("the workspace was recorded", workspace.created_at)
+        events = self._ports.registry.open_adapter(
             "events", self._settings.history.store, base_folder=self._ports.folder
         )
-        await store.start()
-        try:
-            async with asyncio.timeout(self._settings.history.restore_seconds):
-                await self._copy_events(workspace_id, as_of, store)
-            return _Restored(store, await self._bindings_over_past_event_store(store, as_of, state))
-        except TimeoutError:
-            await store.aclose()
-            raise ServiceUnavailable(
-                "The events of the instant could not be restored in time",
-                "query_timeout",
-                hint="The setting history.restore_seconds raises the limit.",
-            ) from None
-        except BaseException:
-            await store.aclose()
-            raise
+        opened.push_async_callback(events.aclose)
+        await events.start()
+        await self._copy_events(workspace.id, as_of, events)
+        return _Restored(opened, workspaces[0], await self._bind(events, past_workspace, as_of, state))
 
     async def _copy_events(self, workspace_id: UUID, as_of: datetime, store: Any) -> None:
         events = self._ports.events
@@ -236,24 +262,23 @@ class PastOperations:
         for event_id in await events.list_revoked_links_as_of(workspace_id, as_of):
             await store.revoke_identity_link(workspace_id, event_id)
 
-    async def _bindings_over_past_event_store(
-        self, store: Any, as_of: datetime, state: EventHistoryState
+    async def _bind(
+        self, events: Any, past_workspace: WorkspaceStore, as_of: datetime, state: EventHistoryState
     ) -> Bindings:
         present = self._ports
         queue = PastQueue(await present.queue.state(), state, as_of)
-        workspace_parts = {
-            part.name: getattr(present.workspace, part.name)
-            if part.name in _KEPT_STORES
-            else NoHistory(part.name.replace("_", " "))
-            for part in fields(WorkspaceStore)
+        parts: dict[str, Any] = {
+            part.name: NoHistory(part.name.replace("_", " ")) for part in fields(WorkspaceStore)
         }
+        parts |= {name: getattr(past_workspace, name) for name in _RESTORED_STORES}
+        parts |= {name: getattr(present.workspace, name) for name in _KEPT_STORES}
         adapters = {name: present.adapter(name) for name in PORTS} | {
-            "events": store,
+            "events": events,
             "queue": queue,
-            "workspace": WorkspaceStore(**workspace_parts),
+            "workspace": WorkspaceStore(**parts),
         }
         past = Ports(self._settings, present.folder, present.registry, lambda: as_of, adapters)
-        return bind_past_query_components(past, self._settings, present.workspace.connections)
+        return bind_past_query_components(past, self._settings)
 
 
 def _busy_error() -> ServiceUnavailable:

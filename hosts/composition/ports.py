@@ -265,6 +265,8 @@ class Ports:
         adapter = self.registry.open_adapter(declared.name, url, base_folder=self.folder)
         if declared.name == "events" and callable(getattr(adapter, "use_clock", None)):
             adapter.use_clock(self.clock)
+        if declared.name == "workspace" and isinstance(adapter, WorkspaceStore):
+            adapter.history.use_clock(self.clock)
         plugin = self.registry.plugin_of_adapter(declared.name, url.partition("://")[0].lower())
         if plugin is None or plugin.origin is PluginOrigin.BUILT_IN:
             return adapter

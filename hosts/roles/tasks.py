@@ -188,8 +188,10 @@ async def age_personal_data(ageing: PersonalDataAgeing) -> None:
 
 
 async def delete_old_event_versions(ports: Ports, retention_days: int) -> None:
-    """Deletes the earlier versions of events whose retention is over."""
-    await ports.events.delete_event_versions(ports.clock() - timedelta(days=retention_days))
+    """Deletes the earlier versions of events, and of rows of the workspace store, whose retention is over."""
+    before = ports.clock() - timedelta(days=retention_days)
+    await ports.events.delete_event_versions(before)
+    await ports.workspace.history.delete_replaced_rows(before)
 
 
 async def delete_and_log_old_quarantine_unless_kept_forever(ports: Ports, retention_days: int) -> None:

@@ -13,8 +13,10 @@ NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
 async def test_restored_instant_is_read_while_another_one_is_restored():
     past = PastOperations(None, None)
-    past._restored[WORKSPACE_ID, NOON, None] = restored = _Restored(None, None)
+    past._restored[WORKSPACE_ID, NOON, None] = restored = _Restored(None, None, None)
     async with past._restoring:
-        reading = past._restore_once_and_add_user(WORKSPACE_ID, NOON, SimpleNamespace(deleted_at=None))
+        reading = past._restore_once_and_add_user(
+            SimpleNamespace(id=WORKSPACE_ID), NOON, SimpleNamespace(deleted_at=None)
+        )
         assert await asyncio.wait_for(reading, 5) is restored
     assert restored.users == 1

@@ -1,17 +1,11 @@
 """The earliest instant whose answers can be given again."""
 
 from datetime import datetime, timedelta
-from typing import Final
 
 from service_core.access.models import Workspace
-from service_core.changes.audit_log import AuditFilter
-from service_core.changes.ports import Transactions
 from service_core.ingestion.ports import EventStoreRecord
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.timestamps import format_timestamp
-
-_TYPES_IN_ANSWERS: Final = ("workspace", "conversion_rule", "segment", "tracking_link", "connection")
-"""Resource types whose earlier states no read can use; answers before their last change cannot be given again."""
 
 
 async def require_known_instant(
@@ -20,9 +14,9 @@ async def require_known_instant(
     now: datetime,
     *,
     recording_start: datetime,
+    workspace_start: datetime,
     retention: timedelta,
     event_store_record: EventStoreRecord,
-    transactions: Transactions,
 ) -> None:
     """Returns if everything that answers depend on is known as it was at an instant.
 
@@ -31,9 +25,9 @@ async def require_known_instant(
         as_of: the instant.
         now: the present.
         recording_start: when the event store was created.
+        workspace_start: since when the workspace store knows the workspace.
         retention: how long replaced facts are kept.
         event_store_record: says since when the deployment uses the event store and these definitions of metrics.
-        transactions: give the audit log, which says when settings changed.
 
     Raises:
         BadRequest: ``invalid_parameter``, for an instant in the future; ``as_of_unavailable``, before the earliest one.
@@ -42,14 +36,13 @@ async def require_known_instant(
         raise BadRequest("as_of must not be in the future", "invalid_parameter", field="as_of")
     store = await event_store_record.find_event_store()
     bounds = {
-        "the workspace was created": workspace.created_at,
+        "the workspace was created": max(workspace.created_at, workspace_start),
         "the event store was created": recording_start,
         "the deployment uses this event store": store.since if store else recording_start,
         "no metric was defined otherwise and no backup was restored": (
             store.answers_since if store and store.answers_since else recording_start
         ),
         "replaced facts are kept": now - retention,
-        **await _last_changes(workspace, now, transactions),
     }
     reason, earliest = max(bounds.items(), key=lambda bound: bound[1])
     if as_of < earliest:
@@ -66,16 +59,3 @@ def history_unavailable_error(reason: str, earliest: datetime) -> BadRequest:
         hint="Send this instant or a later one.",
         extra={"earliest": at},
     )
-
-
-async def _last_changes(
-    workspace: Workspace, now: datetime, transactions: Transactions
-) -> dict[str, datetime]:
-    """Returns when a resource of each type in answers was last changed."""
-    changes = {}
-    async with transactions.read(workspace.id) as transaction:
-        for type_ in _TYPES_IN_ANSWERS:
-            entries = await transaction.audit.list_entries(AuditFilter(now, resource_type=type_), 1, 0)
-            for entry in entries:
-                changes[f"no {type_.replace('_', ' ')} was changed"] = entry.created_at
-    return changes

@@ -1,22 +1,17 @@
 """Sources of metrics at an earlier instant."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 from service_core.access.models import Workspace
-from service_core.analytics.connections.models import ProviderKind
-from service_core.analytics.connections.ports import Connections
-from service_core.analytics.connections.providers import InstalledProviders
 from service_core.analytics.measures import Relation
-from service_core.analytics.ports import AggregateQuery, AggregateResult, StoreUnavailable
-from service_core.analytics.query.sources import UNCONNECTED_REASONS, Source, SourceState
+from service_core.analytics.ports import AggregateQuery, StoreUnavailable
+from service_core.analytics.query.sources import Source, SourceState
 from service_core.ingestion.event_history import EventHistoryState
 from service_core.ingestion.ports import QueueState
 from service_core.kernel.availability import UnavailableReason
 from service_core.kernel.errors import BadRequest
-
-_MONEY_RELATIONS: Final = (Relation.PAYMENTS, Relation.CREDITS)
 
 
 class NoHistory:
@@ -70,49 +65,19 @@ class PastQueue:
 
 
 @dataclass(frozen=True, slots=True)
-class PastEventSource:
-    """The event source at an instant. It is not kept up to when payments of polled providers were complete.
+class SourceWithoutHistory:
+    """A source whose store does not know what it held earlier: what it would measure is unavailable.
 
     Attributes:
-        events: the event source over the restored events.
-        connections: the connections, which have not changed since the instant.
-        providers: what is installed.
+        source: the source over the connections of the instant.
     """
 
-    events: Source
-    connections: Connections
-    providers: InstalledProviders
+    source: Source
 
     @property
     def relations(self) -> frozenset[Relation]:
-        """The relations that follow from events."""
-        return self.events.relations
-
-    async def aggregate(self, query: AggregateQuery) -> AggregateResult:
-        """Evaluates measures over the restored events."""
-        return await self.events.aggregate(query)
-
-    async def read_state(self, workspace: Workspace, now: datetime) -> SourceState:
-        """Returns the state at the instant; payments are unavailable where a connected provider is polled."""
-        state = await self.events.read_state(workspace, now)
-        if not await self._has_revenue_connection(workspace):
-            return state
-        return replace(
-            state, unavailable_reasons=dict.fromkeys(_MONEY_RELATIONS, UnavailableReason.NO_HISTORY)
-        )
-
-    async def _has_revenue_connection(self, workspace: Workspace) -> bool:
-        connections = await self.connections.list_connections_oldest_first(workspace.id)
-        return any(
-            connection.kind is ProviderKind.REVENUE and (connection.is_connected or connection.has_failed)
-            for connection in connections
-        )
-
-
-class SourceWithoutHistory:
-    """The relations whose stores do not know what they held earlier."""
-
-    relations: Final = frozenset(UNCONNECTED_REASONS)
+        """The relations of the source."""
+        return self.source.relations
 
     async def aggregate(self, query: AggregateQuery) -> NoReturn:  # noqa: ARG002 - there is nothing to ask
         """Raises: unavailable relations are not queried.
@@ -122,6 +87,10 @@ class SourceWithoutHistory:
         """
         raise StoreUnavailable
 
-    async def read_state(self, workspace: Workspace, now: datetime) -> SourceState:  # noqa: ARG002 - the same for all
-        """Returns that every relation is unavailable."""
-        return SourceState(now, dict.fromkeys(self.relations, UnavailableReason.NO_HISTORY))
+    async def read_state(self, workspace: Workspace, now: datetime) -> SourceState:
+        """Returns that each relation is unavailable, with the reason of the source if it has one."""
+        state = await self.source.read_state(workspace, now)
+        reasons = dict.fromkeys(self.relations, UnavailableReason.NO_HISTORY) | dict(
+            state.unavailable_reasons
+        )
+        return SourceState(now, reasons)

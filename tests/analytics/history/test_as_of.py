@@ -15,10 +15,9 @@ from hosts.composition.compose import load_installed_registry_once
 from service_core.analytics.query.catalog import Catalog
 from service_core.api.http_messages import ApiRequest
 from tests.analytics.deployment import Deployment, WorkspaceClient, run_deployment
+from tests.analytics.history.past_shop import HOUR, Shop, query_text
+from tests.commerce.ads.ad_spend_data import connect_ad_platform
 from tests.fixtures.waiting import wait_until
-
-HOUR = timedelta(hours=1)
-READS = ("/overview", "/traffic", "/users", "/ltv", "/retention", "/attribution", "/events", "/tags")
 
 
 @pytest.fixture
@@ -27,72 +26,6 @@ async def shop(tmp_path):
     async with run_deployment("duckdb", tmp_path) as served:
         served.now = datetime.now(UTC).replace(microsecond=0) + timedelta(minutes=1)
         yield await Shop.open(served)
-
-
-class Shop:
-    """A workspace with a visit and an order, and an instant after them."""
-
-    def __init__(self, served, owner):
-        self.served, self.owner, self.story = served, owner, owner.story
-        days = [served.now - timedelta(days=count) for count in range(4)]
-        self.noons = [f"{day:%Y-%m-%dT12:00}" for day in days]
-        self.span = {"start_date": self.noons[3][:10], "end_date": self.noons[0][:10]}
-
-    @classmethod
-    async def open(cls, served):
-        shop = cls(served, await served.workspace())
-        shop.story.add_event("page_view", at=shop.noons[3], visitor="A1", strong_id="U1")
-        shop.story.add_event(
-            "purchase", at=shop.noons[2], visitor="A1", strong_id="U1", revenue=5000, order_id="o1"
-        )
-        await shop.receive(shop.story.events)
-        served.now += HOUR
-        shop.moment = served.now.isoformat()
-        served.now += HOUR
-        return shop
-
-    async def receive(self, events):
-        """Stores events at the moment they are received."""
-        await self.owner.knows(*(replace(event, received_at=self.served.now) for event in events))
-
-    async def receive_more(self):
-        """Receives a late visit that merges two visitors, and a refund."""
-        self.story.add_event("page_view", at=self.noons[3], visitor="B1", strong_id="U1")
-        self.story.add_event(
-            "refund", at=self.noons[1], visitor="A1", strong_id="U1", revenue=-5000, order_id="o1"
-        )
-        await self.receive(self.story.events[2:])
-
-    async def query(self, *metrics, **fields):
-        dates = {"from": self.span["start_date"], "to": self.span["end_date"]}
-        answer = await self.owner.post("/query", {"metrics": metrics, "date_range": dates, **fields})
-        answer["meta"].pop("query_ms")
-        return answer
-
-    async def query_file(self, accept, *metrics, **fields):
-        """The answer of a query as a file."""
-        dates = {"from": self.span["start_date"], "to": self.span["end_date"]}
-        body = orjson.dumps({"metrics": metrics, "date_range": dates, **fields})
-        headers = {"authorization": f"Bearer {self.owner.key}", "accept": accept}
-        return await self.owner.service.dispatch(ApiRequest("POST", "/v1/query", headers=headers, body=body))
-
-    async def visitors(self, **fields):
-        return (await self.query("visitors", **fields))["totals"]["visitors"]
-
-    async def answers(self, **as_of):
-        """The answers of many reads."""
-        query = await self.query("visitors", "revenue", "orders", interval="day", **as_of)
-        dates = {**self.span, **as_of}
-        funnel = await self.owner.get("/funnel", steps="page_view,purchase", **dates)
-        return [query, funnel, *[await self.owner.get(path, **dates) for path in READS]]
-
-    async def refused(self, as_of, path="/overview"):
-        status, answer = await self.owner.ask("GET", path, query_text({**self.span, "as_of": as_of}))
-        return status, answer.get("code"), answer.get("earliest")
-
-
-def query_text(parameters):
-    return "&".join(f"{name}={value.replace('+', '%2B')}" for name, value in parameters.items())
 
 
 async def test_answers_of_an_instant_are_given_again_byte_for_byte(shop):
@@ -146,32 +79,22 @@ async def test_instant_in_the_future_or_before_the_store_is_refused(shop):
     assert await shop.visitors(as_of=earliest) == 0
 
 
-async def test_instant_before_a_change_of_a_setting_is_refused(shop):
-    status, answer = await shop.owner.ask(
-        "POST",
-        "/segments",
-        body=b'{"segment": {"name": "PL", "filters": [{"dimension": "country", "value": "PL"}]}}',
-    )
-    assert status == 200, answer
-    status, code, earliest = await shop.refused(shop.moment)
-    assert (status, code) == (400, "as_of_unavailable")
-    assert datetime.fromisoformat(earliest) >= shop.served.now
+async def test_postbacks_have_no_history_and_are_never_of_today(shop):
+    await connect_ad_platform(shop.owner, "meta")
     shop.served.now += HOUR
-    assert await shop.visitors(as_of=earliest) == 1
-
-
-async def test_what_has_no_history_is_null_or_refused_and_never_of_today(shop):
-    answer = await shop.query("visitors", "ad_spend", "mrr", as_of=shop.moment)
-    assert answer["totals"] == {"visitors": 1, "ad_spend": None, "mrr": None}
-    assert {item["reason"] for item in answer["meta"]["unavailable"]} == {"no_history"}
-    for path in ("/ads", "/subscriptions", "/revenue", "/commerce-metrics", "/rules/deliveries"):
-        assert await shop.refused(shop.moment, path) == (400, "as_of_unavailable", None), path
+    as_of = shop.served.now.isoformat()
+    answer = await shop.query("visitors", "postbacks_sent", as_of=as_of)
+    assert answer["totals"] == {"visitors": 1, "postbacks_sent": None}
+    assert [item["reason"] for item in answer["meta"]["unavailable"]] == ["no_history"]
+    assert await shop.refused(as_of, "/rules/deliveries") == (400, "as_of_unavailable", None)
 
 
 async def test_another_workspace_does_not_see_the_restored_events(shop):
-    assert await shop.visitors(as_of=shop.moment) == 1
     other = Shop(shop.served, await shop.served.workspace())
-    assert await other.visitors(as_of=shop.moment) == 0
+    shop.served.now += HOUR
+    as_of = shop.served.now.isoformat()
+    assert (await shop.visitors(as_of=as_of), await other.visitors(as_of=as_of)) == (1, 0)
+    assert (await other.refused(shop.moment))[:2] == (400, "as_of_unavailable")
 
 
 async def test_table_after_an_erasure_is_given_with_the_warning_in_its_header(shop):
