@@ -11,8 +11,8 @@ from plugins.workspace_sql.schema import SCRIPTS, create_tables
 from service_core.kernel.errors import StartupError
 from tests.plugins.workspace_sql.conftest import open_directory_at
 
-REVISION = "0002_baseline"
-TABLES_DIGEST = "a15ac8231d3b101ec3102c7c0ce6ac3d2e024dea7ad9aa810e2c9104ec7a955f"
+REVISION = "0003_baseline"
+TABLES_DIGEST = "f2431897dda04ae0a66a02d863ba67caa5663650c1aaefcf7b6c9a37a49dc6c2"
 """Of the statements that create the tables of `REVISION`."""
 
 

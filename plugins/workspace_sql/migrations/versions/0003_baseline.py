@@ -8,7 +8,7 @@ from alembic import op
 
 from plugins.workspace_sql.schema import create_tables
 
-revision = "0002_baseline"
+revision = "0003_baseline"
 down_revision = None
 branch_labels = None
 depends_on = None
