@@ -124,9 +124,7 @@ class SqlEventStore(EventDeletion, SqlEventHistory):
             _one_by_one(evaluate_cohorts),
             lambda result: CohortResult(dict(result.sizes), list(result.cells)),
         )
-        self._people = self._build_shared_reads(
-            _one_by_one(list_people), lambda page: (list(page[0]), page[1])
-        )
+        self._people = self._build_shared_reads(_one_by_one(list_people), lambda page: (page[0][:], page[1]))
 
     def _build_shared_reads(
         self,
@@ -134,10 +132,9 @@ class SqlEventStore(EventDeletion, SqlEventHistory):
         copy_result: Callable[[R], R],
         counts_same_credits_or_payments: Callable[[Q, Q], bool] | None = None,
     ) -> SharedReads[Q, R]:
+        run_read = self._engine.run_read_within_time_budget
         return SharedReads(
-            lambda queries: self._engine.run_read_within_time_budget(
-                lambda runner: evaluate(queries, runner)
-            ),
+            lambda queries: run_read(lambda runner: evaluate(queries, runner)),
             self._engine.ended_writes_unless_writing,
             is_only_writer=self.backend.is_only_writer,
             copy_result=copy_result,
@@ -196,12 +193,10 @@ class SqlEventStore(EventDeletion, SqlEventHistory):
 
     async def append(self, events: Sequence[Event]) -> int:
         """Stores the new events of a batch atomically and returns how many were new."""
-        return (
-            await self._engine.run_write_to_its_end(
-                lambda writer: self.backend.writes.append_new_and_update_derived(writer, events)
-            )
-            if events
-            else 0
+        if not events:
+            return 0
+        return await self._engine.run_write_to_its_end(
+            lambda writer: self.backend.writes.append_new_and_update_derived(writer, events)
         )
 
     async def append_encoded(self, batch: bytes) -> int:

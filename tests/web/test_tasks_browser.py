@@ -145,7 +145,7 @@ async def test_build_a_funnel_and_see_who_dropped_off(browser_deployment):
         await page.fill("[name=step1]", "page_view")
         await page.fill("[name=step2]", "signup")
         await page.click("text=Show funnel")
-        dropped = page.locator("a[data-number][href*='outcome=dropped']")
+        dropped = page.locator("a[data-number][href*='outcome=dropped']").first
         number = await dropped.inner_text()
         await dropped.click()
         await page.wait_for_url("**/funnels/people**")
