@@ -131,11 +131,9 @@ class MemoryEventStore(MemoryEventHistory):
     ) -> Sequence[StoredEventKey]:
         """Returns the stored events with these ids."""
         wanted = {id_ for id_ in event_ids if (workspace_id, id_) in self._received_at}
-        return [
-            StoredEventKey(e.event_id, e.seq, e.timestamp, e.source)
-            for e in (self._events if wanted else ())
-            if e.workspace_id == workspace_id and e.event_id in wanted
-        ]
+        events = self._events if wanted else ()
+        found = [e for e in events if e.workspace_id == workspace_id and e.event_id in wanted]
+        return [StoredEventKey(e.event_id, e.seq, e.timestamp, e.source) for e in found]
 
     async def stream_superseded_events(
         self, workspace_id: UUID

@@ -153,8 +153,7 @@ class IngestPipeline:
         is_paid_event: whether something is paid with a tracked event of this name, so that its amount is revenue.
         data_version: changes when a person was erased in any process; the pipeline then reads sessions again.
         transforms: drop and change events before they are enriched. Messages of providers pass them by.
-        reaction_names: id of a workspace -> names of events for which ``on_stored`` is called, besides those of rules;
-            called once per workspace and batch.
+        reaction_names: id of a workspace -> names of events for which ``on_stored`` is called, besides those of rules.
         on_transform_gaps: records the hours of events that a transform failed for; None for nowhere.
         clock: tells which events were received long ago.
     """
@@ -238,9 +237,8 @@ class IngestPipeline:
 
     async def _drop_stored_repeats(self, batch: _EnrichedBatch) -> _EnrichedBatch:
         """Returns a batch without the events that are stored already."""
-        new = await positions_of_events_not_stored_or_none_if_all_new(
-            batch.events, self._store, self._clock()
-        )
+        now = self._clock()
+        new = await positions_of_events_not_stored_or_none_if_all_new(batch.events, self._store, now)
         if new is None:
             return batch
         events = batch.events.select(new)
@@ -264,8 +262,8 @@ class IngestPipeline:
     async def _enrich_or_quarantine_batch(self, batch: Sequence[QueuedEvent]) -> _EnrichedBatch:
         ids = {queued.arrival.workspace_id for queued in batch}
         workspaces = {workspace_id: await self._find_workspace(workspace_id) for workspace_id in ids}
-        find_names = self._reaction_names
-        reaction_names = {id_: await find_names(id_) if find_names else () for id_ in ids}
+        find = self._reaction_names
+        reaction_names = {id_: await find(id_) if find else () for id_ in ids}
         ready: list[_ParsedEventOfWorkspace] = []
         quarantined: list[QuarantinedEvent] = []
         ignored: dict[int, Sequence[str]] = {}

@@ -1,8 +1,7 @@
 """The settings of a deployment: the complete list of what can be configured.
 
 One frozen model per section of ``touchpoint.toml``. An environment variable ``TOUCHPOINT_<SECTION>__<NAME>``
-overrides a line of the file. The reference page is generated from the descriptions below. Options of an adapter
-are part of its URL and not listed here.
+overrides a line of the file. Options of an adapter are part of its URL and not listed here.
 """
 
 from typing import Annotated, Final, Literal, Self
@@ -19,6 +18,7 @@ from service_core.kernel.settings_section import (
     PublicUrl,
     SettingsSection,
 )
+from service_core.kernel.webhooks_settings import WebhooksSettings
 
 AsgiServer = Literal["hypercorn", "uvicorn", "granian"]
 """ASGI servers that `touchpoint serve` can run."""
@@ -307,16 +307,6 @@ class PostbacksSettings(SettingsSection):
         description="How many seconds after the latest report of an order its conversion is sent, at most 10 minutes "
         "after the first one, so that it has the value that counts as revenue and the person known by then. "
         "0 sends the first report at once.",
-    )
-
-
-class WebhooksSettings(SettingsSection):
-    """Signed requests that workspaces have sent to their addresses."""
-
-    allow_private_addresses: bool = Field(
-        False,
-        description="Whether webhooks may lead to hosts with private or loopback addresses. Whoever can edit a workspace can then send "
-        "requests into the network of the service.",
     )
 
 

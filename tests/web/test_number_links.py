@@ -89,7 +89,6 @@ WORLDS = {
         "/explore?metrics=visitors&metrics=revenue&dimensions=utm_campaign&chart=table&f=utm_campaign:contains:onerror": 10,
         "/goals?f=event_name:contains:onerror": 10,
         "/revenue": 5,
-        "/realtime": 0,
     },
 }
 """World -> address of a page -> how many numbers it has at least."""

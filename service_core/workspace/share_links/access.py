@@ -86,7 +86,7 @@ class ShareLinkAccess:
         if workspace_and_link is None or not hmac.compare_digest(workspace_and_link[1].digest, token_digest):
             raise NotFound
         workspace, link = workspace_and_link
-        if link.expired_if_past(self.clock()).status is not ShareLinkStatus.ACTIVE:
+        if link.as_of(self.clock()).status is not ShareLinkStatus.ACTIVE:
             raise Gone("This page is not shared any more")
         async with self.transactions.read(workspace.id) as transaction:
             record = await transaction.resources.get(SHAREABLE_TYPES[link.object_type], link.object_id)

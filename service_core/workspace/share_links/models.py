@@ -54,7 +54,7 @@ class ShareLink(Resource):
         """Returns the key of its token, by which the page is found."""
         return (share_token_key(self.digest),)
 
-    def expired_if_past(self, now: datetime) -> Self:
+    def as_of(self, now: datetime) -> Self:
         """Returns the link with its status at an instant."""
         over = self.expires_at is not None and self.expires_at <= now
         if self.status is ShareLinkStatus.ACTIVE and over:

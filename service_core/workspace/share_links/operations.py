@@ -110,9 +110,7 @@ async def revoke_share_link(
     """Revoke a link, for good: its page answers 410 from the next request on."""
 
     async def revoke_unless_revoked(transaction: Transaction) -> Change:
-        link = (await get_or_404(transaction.resources, ShareLink, path.shareLinkId)).expired_if_past(
-            caller.now
-        )
+        link = (await get_or_404(transaction.resources, ShareLink, path.shareLinkId)).as_of(caller.now)
         revoked = revoked_share_link(link, caller.now)
         generated = frozenset({"updated_at", "revoked_at"})
         return Change(

@@ -68,7 +68,7 @@ async def describe_public_page_effect(
 
 async def update_share_link(link: ShareLink, patch: ShareLinkPatch, write: WriteContext[None]) -> ShareLink:
     """Change the fields sent of an active link; its address and its password stay."""
-    if link.expired_if_past(write.caller.now).status is not ShareLinkStatus.ACTIVE:
+    if link.as_of(write.caller.now).status is not ShareLinkStatus.ACTIVE:
         raise Conflict("This link is revoked or expired", "resource_changed", hint="Make another link.")
     sent = sent_fields(patch)
     fields: dict[str, Any] = {}

@@ -110,7 +110,7 @@ async def test_segment_is_the_one_of_the_instant(shop):
     created = await shop.owner.post(
         "/segments", {"segment": {"name": "U", "filters": [{"dimension": "event_name", "value": "purchase"}]}}
     )
-    segment = created["segment"]["id"]
+    segment = created["data"]["id"]
     shop.served.now += HOUR
     as_of, first = shop.served.now.isoformat(), await shop.query("visitors", segment=segment)
     shop.served.now += HOUR
