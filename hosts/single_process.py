@@ -41,6 +41,7 @@ from hosts.roles.models import Role
 from hosts.roles.tasks import (
     consume_task,
     event_version_cleanup_task,
+    event_webhook_task,
     export_task,
     import_task,
     lake_tasks,
@@ -223,6 +224,7 @@ def _start_background_tasks(
         *scheduled_tasks(ports, exporter, syncs, stop),
         notification_task(ports, settings, stop),
         plugin_task(ports, settings, stop),
+        event_webhook_task(ports, settings, stop),
         *postback_tasks(ports, settings.postbacks, stop),
         *lake_tasks(ports, settings.lake, stop),
     ):

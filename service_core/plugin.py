@@ -642,8 +642,9 @@ from service_core.workspace.links.ports import RedirectCacheUnavailable as Redir
 from service_core.workspace.links.redirect import Redirect as Redirect
 from service_core.workspace.notifications.models import CONFIRM_OCCURRENCE as CONFIRM_OCCURRENCE
 from service_core.workspace.notifications.models import FAILED_CONFIRMATION_PAUSE as FAILED_CONFIRMATION_PAUSE
-from service_core.workspace.notifications.models import PLUGIN_TASK_PREFIX as PLUGIN_TASK_PREFIX
+from service_core.workspace.notifications.models import SOURCE_TYPES_BY_QUEUE as SOURCE_TYPES_BY_QUEUE
 from service_core.workspace.notifications.models import Channel as Channel
+from service_core.workspace.notifications.models import DeliveryQueue as DeliveryQueue
 from service_core.workspace.notifications.models import Notification as Notification
 from service_core.workspace.notifications.models import NotificationStatus as NotificationStatus
 from service_core.workspace.notifications.ports import EmailConsent as EmailConsent

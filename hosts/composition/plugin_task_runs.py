@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from service_core.delivery.plugin_tasks.models import JOB_TYPE, REACTION_TYPE, task_source_id
+from service_core.delivery.plugin_tasks.models import task_source_id
 from service_core.extensions.registry import Registry
 from service_core.extensions.workspace_store import WorkspaceStore
-from service_core.workspace.notifications.models import Notification
+from service_core.workspace.notifications.models import JOB_TYPE, REACTION_TYPE, Notification
 
 TASK_TYPE_BY_HOOK: Final[Mapping[str, str]] = {"event_reactions": REACTION_TYPE, "scheduled_jobs": JOB_TYPE}
 

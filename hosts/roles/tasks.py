@@ -13,12 +13,13 @@ from hosts.composition.ports import Ports
 from hosts.composition.providers import build_delivery_worker_if_any_sender
 from hosts.data_import.file_search import build_personal_import_files
 from hosts.worker.consumer import build_ingest_pipeline, consume_queue_until_stopped
+from hosts.worker.event_webhooks import build_event_webhook_worker
 from hosts.worker.exports import MAINTENANCE_SECONDS, maintain_exports
 from hosts.worker.imports import build_import_worker, maintain_imports
 from hosts.worker.lake import LAKE_SECONDS, build_lake_writer, write_and_log_due_lakes
 from hosts.worker.notifications import NOTIFICATION_SECONDS, build_notifications
 from hosts.worker.periodic import run_periodically_until_stopped
-from hosts.worker.plugin_tasks import build_plugin_tasks, run_plugin_tasks_until_stopped
+from hosts.worker.plugin_tasks import build_plugin_tasks, run_due_until_stopped
 from hosts.worker.postbacks import send_due_postbacks_until_stopped
 from hosts.worker.reenrichment import run_requested_reenrichments
 from hosts.worker.sync_scheduler import sync_due_workspaces_until_stopped
@@ -136,8 +137,13 @@ def notification_task(ports: Ports, settings: Settings, stop: asyncio.Event) -> 
 
 
 def plugin_task(ports: Ports, settings: Settings, stop: asyncio.Event) -> Work:
-    """Runs reactions and jobs of plugins, and sends events to webhooks."""
-    return run_plugin_tasks_until_stopped(build_plugin_tasks(ports, settings), stop)
+    """Runs reactions and jobs of plugins."""
+    return run_due_until_stopped(build_plugin_tasks(ports, settings.plugins).run, stop)
+
+
+def event_webhook_task(ports: Ports, settings: Settings, stop: asyncio.Event) -> Work:
+    """Sends events to webhooks."""
+    return run_due_until_stopped(build_event_webhook_worker(ports, settings).send_all_due, stop)
 
 
 def build_person_erasure(ports: Ports) -> PersonErasure:

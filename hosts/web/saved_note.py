@@ -16,6 +16,7 @@ SAVED_TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "delete": "Deleted.",
         "undo": "Change undone.",
         "test": "A test e-mail is on its way. It arrives within a minute.",
+        "test_message": "A test message is on its way. Reload the page in some seconds to see its result.",
         "unchanged": "No changes.",
     }
 )

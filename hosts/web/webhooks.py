@@ -7,7 +7,12 @@ from quart import Response
 
 from hosts.web.api_client import ApiRequestFailed, ApiResult
 from hosts.web.cards.card import Answer
-from hosts.web.change_preview import FormWrite, delete_and_lead_to_list, preview_or_save
+from hosts.web.change_preview import (
+    FormWrite,
+    delete_and_lead_to_list,
+    preview_or_save,
+    redirect_with_saved_note,
+)
 from hosts.web.email_reports import DELIVERY_LABELS
 from hosts.web.forms import FormFields, parse_id_or_raise_not_found
 from hosts.web.one_time import (
@@ -98,6 +103,30 @@ async def change_webhook(context: PageContext, public_id: str, webhook_id: str) 
     )
 
 
+async def pause_or_resume_webhook(context: PageContext, public_id: str, webhook_id: str) -> Response:
+    """Pause a webhook, or send events again."""
+    view = await open_workspace_view(context, public_id)
+    view.require(Scope.WRITE_RULES)
+    path = f"/webhooks/{parse_id_or_raise_not_found(webhook_id)}"
+    patch = {"webhook": {"active": context.form.text("active") == "1"}}
+    own_page = f"{view.path}{path}"
+    return await preview_or_save(
+        view, FormWrite("PATCH", path, patch, back=own_page, leads_to=lambda _: own_page)
+    )
+
+
+async def send_test_message(context: PageContext, public_id: str, webhook_id: str) -> Response:
+    """Send a message without an event."""
+    view = await open_workspace_view(context, public_id)
+    view.require(Scope.WRITE_RULES)
+    path = f"/webhooks/{parse_id_or_raise_not_found(webhook_id)}"
+    key = context.form.text("once")[:200] or None
+    result = await view.send("POST", f"{path}/test", {"dry_run": False}, idempotency_key=key)
+    if not result.ok:
+        raise ApiRequestFailed(result)
+    return redirect_with_saved_note(context, f"{view.path}{path}", "test_message")
+
+
 async def create_secret(context: PageContext, public_id: str, webhook_id: str) -> Response:
     """Create a new signing secret; the page it leads to shows it once."""
     view = await open_workspace_view(context, public_id)
@@ -142,6 +171,7 @@ async def _webhook_page(
         values=values,
         refused=result.refusal_message if result else None,
         secret=shown.secret if shown else None,
+        once=new_token(),
         may_write=view.may(Scope.WRITE_RULES),
         max_name=MAX_NAME_LENGTH,
     )
@@ -190,6 +220,8 @@ PAGES: Final = (
     Page("GET /w/<public_id>/webhooks/new", show_new_webhook),
     Page("GET /w/<public_id>/webhooks/<webhook_id>", show_webhook),
     Page("POST /w/<public_id>/webhooks/<webhook_id>", change_webhook),
+    Page("POST /w/<public_id>/webhooks/<webhook_id>/active", pause_or_resume_webhook),
+    Page("POST /w/<public_id>/webhooks/<webhook_id>/test", send_test_message),
     Page("POST /w/<public_id>/webhooks/<webhook_id>/secret", create_secret),
     Page("POST /w/<public_id>/webhooks/<webhook_id>/delete", delete_webhook),
 )

@@ -2,7 +2,7 @@
 
 import asyncio
 import inspect
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, get_type_hints
@@ -11,28 +11,17 @@ from hosts.composition.bindings import Bindings
 from hosts.composition.plugin_grants import require_granted_dependencies
 from hosts.composition.plugin_settings import validate_plugin_settings
 from hosts.composition.ports import Ports
-from hosts.composition.webhook_client import HttpsWebhookClient
 from hosts.worker.periodic import run_periodically_until_stopped
 from hosts.worker.postbacks import DRAIN_TIMEOUT_SECONDS
-from service_core.access.workspace_cache import WorkspaceCache
-from service_core.delivery.notifications.delivery_worker import MAX_NOTIFICATIONS, NotificationWorker
-from service_core.delivery.notifications.signed_webhooks import SignedWebhooks, WebhookClient
-from service_core.delivery.plugin_tasks.event_webhooks import EVENT_WEBHOOK_TYPE, EventWebhookSender
-from service_core.delivery.plugin_tasks.models import (
-    JOB_TYPE,
-    REACTION_TYPE,
-    TASK_CHANNEL,
-    BoundTask,
-    EventReaction,
-    event_names_of,
-)
+from service_core.delivery.notifications.delivery_worker import NotificationWorker
+from service_core.delivery.plugin_tasks.models import TASK_CHANNEL, BoundTask, EventReaction, event_names_of
 from service_core.delivery.plugin_tasks.queue_tasks import JobScheduler, ReactionTrigger
 from service_core.delivery.plugin_tasks.run_tasks import JobRunner, ReactionRunner
 from service_core.extensions.registry import Registry
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import StartupError
-from service_core.kernel.settings import PluginsSettings, Settings
-from service_core.workspace.notifications.models import Channel
+from service_core.kernel.settings import PluginsSettings
+from service_core.workspace.notifications.models import JOB_TYPE, REACTION_TYPE, DeliveryQueue
 
 TASK_SECONDS: Final = 5
 """Interval of looking for due tasks."""
@@ -73,7 +62,7 @@ class PluginTasks:
     clock: Clock
 
     async def run(self, is_stopping: Callable[[], bool] = lambda: False) -> None:
-        """Runs what is due now, as long as there is more than one look returns.
+        """Queues due jobs, and runs what is due now.
 
         Args:
             is_stopping: whether to look no more.
@@ -82,14 +71,20 @@ class PluginTasks:
             StoreUnavailable: something cannot be read or kept here; the next run continues.
         """
         await self.scheduler.queue_due_jobs(self.clock())
-        while await self.worker.send_due_notifications() == MAX_NOTIFICATIONS and not is_stopping():
-            pass
+        await self.worker.send_all_due(is_stopping)
 
 
-async def run_plugin_tasks_until_stopped(tasks: PluginTasks, stop: asyncio.Event) -> None:
-    """Runs due tasks until ``stop`` is set; those under way then have some seconds to end, and run again if they do not."""
+async def run_due_until_stopped(
+    run: Callable[[Callable[[], bool]], Awaitable[None]], stop: asyncio.Event
+) -> None:
+    """Runs what is due until ``stop`` is set; what is under way then has some seconds to end, and runs again if it does not.
+
+    Args:
+        run: runs what is due; its argument returns whether to begin nothing more.
+        stop: ends it.
+    """
     running = asyncio.create_task(
-        run_periodically_until_stopped(TASK_SECONDS, lambda: tasks.run(stop.is_set), stop)
+        run_periodically_until_stopped(TASK_SECONDS, lambda: run(stop.is_set), stop)
     )
     try:
         await stop.wait()
@@ -99,21 +94,14 @@ async def run_plugin_tasks_until_stopped(tasks: PluginTasks, stop: asyncio.Event
         await asyncio.gather(running, return_exceptions=True)
 
 
-def build_plugin_tasks(
-    ports: Ports, deployment_settings: Settings, webhooks: WebhookClient | None = None
-) -> PluginTasks:
-    """Returns the tasks of the installed plugins, and what sends events to webhooks.
-
-    Args:
-        ports: the adapters.
-        deployment_settings: the settings.
-        webhooks: sends webhooks; None sends them over https.
+def build_plugin_tasks(ports: Ports, settings: PluginsSettings) -> PluginTasks:
+    """Returns the tasks of the installed plugins.
 
     Raises:
         StartupError: a table of settings does not fit its plugin, or a task asks for something that nothing provides or
             the operator has not granted.
     """
-    registry, settings = ports.registry, deployment_settings.plugins
+    registry = ports.registry
     require_granted_dependencies(registry, settings)
     bindings = ports.bindings_of_all_adapters()
     for model, value in validate_plugin_settings(registry, settings).items():
@@ -126,20 +114,13 @@ def build_plugin_tasks(
         id_: (job, _bind(id_, job.run, _GIVEN_TO_JOBS, bindings))
         for id_, job in registry.scheduled_jobs.items()
     }
-    outbox = ports.workspace.notifications
     senders = {
         (REACTION_TYPE, TASK_CHANNEL): ReactionRunner(reactions, ports.events).run,
         (JOB_TYPE, TASK_CHANNEL): JobRunner(jobs, ports.clock).run,
-        (EVENT_WEBHOOK_TYPE, Channel.WEBHOOK): ports.build_from_adapters(
-            EventWebhookSender,
-            webhooks=SignedWebhooks(webhooks or HttpsWebhookClient.from_settings(deployment_settings)),
-        ).send,
     }
     return PluginTasks(
-        JobScheduler(registry.scheduled_jobs, ports.workspace.credentials, outbox),
-        NotificationWorker(
-            outbox, WorkspaceCache(ports.workspace.credentials), senders, ports.clock, runs_plugin_tasks=True
-        ),
+        JobScheduler(registry.scheduled_jobs, ports.workspace.credentials, ports.workspace.notifications),
+        ports.build_from_adapters(NotificationWorker, senders=senders, queue=DeliveryQueue.PLUGIN_TASKS),
         ports.clock,
     )
 

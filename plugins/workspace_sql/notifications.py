@@ -14,7 +14,8 @@ from plugins.workspace_sql.tables import EMAIL_CONSENTS, NOTIFICATIONS
 from service_core.plugin import (
     CONFIRM_OCCURRENCE,
     FAILED_CONFIRMATION_PAUSE,
-    PLUGIN_TASK_PREFIX,
+    SOURCE_TYPES_BY_QUEUE,
+    DeliveryQueue,
     EmailConsent,
     Notification,
     NotificationStatus,
@@ -54,18 +55,29 @@ class SqlNotificationOutbox(SqlStore):
         return [one for one in notifications if _is_absent_or_replaceable(one, stored.get(_key(one)))]
 
     async def list_due_notifications(
-        self, now: datetime, limit: int, *, of_plugin_tasks: bool = False
+        self, now: datetime, limit: int, *, queue: DeliveryQueue = DeliveryQueue.MESSAGES
     ) -> list[Notification]:
-        """Returns the notifications whose next attempt is due and which no process sends, longest due first."""
-        runs_task = _ROW.source_type.startswith(PLUGIN_TASK_PREFIX, autoescape=True)
-        due = sa.select(NOTIFICATIONS).where(
-            _ROW.next_attempt_at <= now,
-            is_free(NOTIFICATIONS, now),
-            runs_task if of_plugin_tasks else sa.not_(runs_task),
+        """Returns due notifications that no process sends; workspaces take turns, and their sources within them."""
+        due_longest = _ROW.next_attempt_at, _ROW.id
+        turn_of_source = sa.func.row_number().over(
+            partition_by=(_ROW.workspace_id, _ROW.source_id), order_by=due_longest
         )
-        return await self._database.fetch_records(
-            Notification, due.order_by(_ROW.next_attempt_at, _ROW.id).limit(limit)
+        due = (
+            sa.select(_ROW.id, _ROW.workspace_id, _ROW.next_attempt_at, turn_of_source.label("turn"))
+            .where(_ROW.next_attempt_at <= now, is_free(NOTIFICATIONS, now), _is_in_queue(queue))
+            .subquery()
         )
+        turn_of_workspace = sa.func.row_number().over(
+            partition_by=due.c.workspace_id, order_by=(due.c.turn, due.c.next_attempt_at, due.c.id)
+        )
+        turns = sa.select(due.c.id, turn_of_workspace.label("turn")).subquery()
+        chosen = (
+            sa.select(NOTIFICATIONS)
+            .join(turns, turns.c.id == _ROW.id)
+            .order_by(turns.c.turn, *due_longest)
+            .limit(limit)
+        )
+        return await self._database.fetch_records(Notification, chosen)
 
     async def claim_notification(self, id_: UUID, holder: UUID, now: datetime, until: datetime) -> bool:
         """Claims a due notification; returns False if another process has it or it is final."""
@@ -94,6 +106,12 @@ class SqlNotificationOutbox(SqlStore):
         return await self._database.execute(
             sa.delete(NOTIFICATIONS).where(_ROW.done_at < instant, _ROW.occurrence != CONFIRM_OCCURRENCE)
         )
+
+
+def _is_in_queue(queue: DeliveryQueue) -> sa.ColumnElement[bool]:
+    if queue in SOURCE_TYPES_BY_QUEUE:
+        return _ROW.source_type.in_(SOURCE_TYPES_BY_QUEUE[queue])
+    return _ROW.source_type.not_in([name for names in SOURCE_TYPES_BY_QUEUE.values() for name in names])
 
 
 def _key(notification: Notification) -> tuple[UUID, str, str, str]:

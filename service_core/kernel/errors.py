@@ -45,7 +45,7 @@ ERROR_CODES: Final[Mapping[int, frozenset[str]]] = {
             "invalid_slug", "unknown_domain", "platform_not_connected", "unknown_asset",
             "invalid_platform_event", "invalid_plan", "invalid_definition", "invalid_steps",
             "unknown_metric", "kind_mismatch", "report_not_listed", "unknown_object",
-            "insufficient_data", "rows_rejected", "too_many_changes",
+            "insufficient_data", "rows_rejected", "too_many_changes", "too_many_webhooks",
         }
     ),
     429: frozenset({"rate_limited", "mutation_rate_limited", "too_many_exports", "too_many_imports", "signup_rate_limited"}),

@@ -202,6 +202,7 @@ WRITES = (
     read("/v1/webhooks"), read("/v1/webhooks/{webhook}"), read("/v1/webhooks/{webhook}/deliveries"),
     write("PATCH", "/v1/webhooks/{webhook}", {"webhook": {"event_names": ["purchase", "lead"]}}),
     write("POST", "/v1/webhooks/{webhook}/secret", {"dry_run": True}),
+    write("POST", "/v1/webhooks/{webhook}/test", {"dry_run": True}),
     write("DELETE", "/v1/webhooks/{webhook}", {"dry_run": True}),
     read("/v1/share-links"),
     write("PATCH", "/v1/share-links/{share}", {"share_link": {"embed_hosts": None}}),

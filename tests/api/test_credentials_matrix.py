@@ -172,6 +172,7 @@ TABLE: Mapping[str, str] = {
     "PATCH /v1/webhooks/{webhookId}": RULES,
     "DELETE /v1/webhooks/{webhookId}": RULES,
     "POST /v1/webhooks/{webhookId}/secret": RULES,
+    "POST /v1/webhooks/{webhookId}/test": RULES,
     "POST /v1/annotations": REPORTS,
     "PATCH /v1/annotations/{annotationId}": REPORTS,
     "DELETE /v1/annotations/{annotationId}": REPORTS,

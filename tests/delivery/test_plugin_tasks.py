@@ -12,8 +12,6 @@ from hosts.composition.plugin_task_runs import TaskRuns, read_task_runs
 from hosts.worker import plugin_tasks
 from hosts.worker.plugin_tasks import build_plugin_tasks
 from service_core.delivery.plugin_tasks.models import (
-    JOB_TYPE,
-    REACTION_TYPE,
     EventReaction,
     ScheduledJob,
     index_tasks_by_id,
@@ -22,6 +20,7 @@ from service_core.delivery.plugin_tasks.models import (
 from service_core.ingestion.models import IMPORT_HEADER, IngestEndpoint, ReceivedEvent
 from service_core.kernel.errors import StartupError
 from service_core.plugin import Clock, EventReader
+from service_core.workspace.notifications.models import JOB_TYPE, REACTION_TYPE
 from tests.analytics.deployment import NOW, run_deployment
 from tests.hosts.ingest.test_batch import BatchHost, page_view
 
@@ -42,7 +41,7 @@ class Tasks:
         others = [p for p in registry.loaded_plugins if p is not plugin]
         ports.registry = replace(registry, loaded_plugins=(*others, replace(plugin, values=values)))
         self.host = BatchHost(served, client)
-        self.work = build_plugin_tasks(ports, served.service.settings)
+        self.work = build_plugin_tasks(ports, served.service.settings.plugins)
 
     async def react(self, *, workspace, event, event_reader: EventReader, clock: Clock):
         self.calls.append((workspace.id, event.event_id, event.event_data))
@@ -126,7 +125,7 @@ async def seqs_of(tasks):
 
 
 async def test_job_runs_once_an_hour_for_each_workspace_over_two_processes(tasks):
-    other = build_plugin_tasks(tasks.served.service.ports, tasks.served.service.settings)
+    other = build_plugin_tasks(tasks.served.service.ports, tasks.served.service.settings.plugins)
     second = await tasks.served.workspace(timezone="UTC")
     await asyncio.gather(tasks.work.run(), other.run())
     await other.run()
@@ -178,7 +177,7 @@ async def test_task_over_its_limit_has_failed(tasks, monkeypatch):
     )
     ports = tasks.served.service.ports
     ports.registry = replace(ports.registry, scheduled_jobs={"j": slow})
-    await build_plugin_tasks(ports, tasks.served.service.settings).run()
+    await build_plugin_tasks(ports, tasks.served.service.settings.plugins).run()
     assert await tasks.results(JOB_TYPE, "j") == [("retrying", 1, "It took more than 0.02 seconds")]
 
 
@@ -203,8 +202,8 @@ async def test_task_under_way_is_cancelled_some_time_after_the_stop(tasks, monke
     job = ScheduledJob(id="j", label="J", every=timedelta(hours=1), run=wait)
     ports, stop = tasks.served.service.ports, asyncio.Event()
     ports.registry = replace(ports.registry, scheduled_jobs={"j": job})
-    work = build_plugin_tasks(ports, tasks.served.service.settings)
-    running = asyncio.create_task(plugin_tasks.run_plugin_tasks_until_stopped(work, stop))
+    work = build_plugin_tasks(ports, tasks.served.service.settings.plugins)
+    running = asyncio.create_task(plugin_tasks.run_due_until_stopped(work.run, stop))
     await started.wait()
     stop.set()
     await running
@@ -220,7 +219,7 @@ async def test_function_that_asks_for_something_unknown_stops_the_start(tasks):
         job = ScheduledJob(id="j", label="J", every=timedelta(hours=1), run=function)
         ports.registry = replace(ports.registry, scheduled_jobs={"j": job})
         with pytest.raises(StartupError, match="The task 'j'"):
-            build_plugin_tasks(ports, tasks.served.service.settings)
+            build_plugin_tasks(ports, tasks.served.service.settings.plugins)
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,23 @@
 """Events to the webhooks of a workspace: signed, once, with retries, and as they are stored."""
 
+import asyncio
 import json
+from dataclasses import replace
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 import time_machine
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from hosts.worker.plugin_tasks import build_plugin_tasks
+from hosts.worker.event_webhooks import build_event_webhook_worker
 from service_core.access.api_keys import create_named_key_clamping_rate_limit_to_plan
 from service_core.delivery.notifications.signed_webhooks import WebhookUnavailable
 from service_core.ingestion.models import IMPORT_HEADER, IngestEndpoint, ReceivedEvent
+from service_core.kernel.ids import new_id
 from service_core.kernel.operations import Scope
+from service_core.workspace.notifications.models import EVENT_WEBHOOK_TYPE, Channel
+from service_core.workspace.webhooks.resource import MAX_WEBHOOKS
 from tests.analytics.deployment import HIGH_RATE_LIMIT, NOW, WorkspaceClient, run_deployment
 from tests.hosts.ingest.test_batch import BatchHost, page_view
 
@@ -25,7 +31,7 @@ class Hooks:
         self.served, self.client = served, client
         self.requests, self.status, self.fault = [], 200, None
         self.host = BatchHost(served, client)
-        self.tasks = build_plugin_tasks(served.service.ports, served.service.settings, self)
+        self.worker = build_event_webhook_worker(served.service.ports, served.service.settings, self)
 
     async def post(self, url, headers, body):
         self.requests.append((url, headers, body))
@@ -47,7 +53,7 @@ class Hooks:
 
     async def run(self, **later):
         self.served.now += timedelta(**later)
-        await self.tasks.run()
+        await self.worker.send_all_due()
         return [json.loads(body)["data"]["event"]["event_id"] for _, _, body in self.requests]
 
     async def deliveries(self, id_):
@@ -126,7 +132,7 @@ async def test_events_of_bots_imports_and_the_past_are_not_sent(hooks):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"active": False}, "The webhook was deleted or paused"),
+        ({"active": False}, "The webhook is paused"),
         ({"url": "https://hooks.example.com/other"}, "The webhook has another address now"),
     ],
 )
@@ -181,3 +187,66 @@ async def test_private_address_is_taken_where_the_operator_allows_it(hooks, monk
     monkeypatch.setitem(settings.__dict__, "allow_private_addresses", True)
     webhook = await hooks.write("POST", "/webhooks", **LEADS | {"url": "https://10.0.0.8/"})
     assert webhook["url"] == "https://10.0.0.8/"
+
+
+async def test_test_message_is_sent_signed_also_to_a_paused_webhook(hooks):
+    webhook = await hooks.write("POST", "/webhooks", **LEADS | {"active": False})
+    path = f"/webhooks/{webhook['id']}"
+    _, rotated = await hooks.client.ask("POST", f"{path}/secret", body=b"{}")
+    _, shown = await hooks.client.ask("POST", f"{path}/test", body=b'{"dry_run": true}')
+    _, queued = await hooks.client.ask("POST", f"{path}/test", body=b"{}")
+    assert [shown["status"], queued["status"]] == [None, "queued"]
+    hooks.status = 500
+    await hooks.worker.send_all_due()
+    assert await hooks.deliveries(webhook["id"]) == [
+        ("retrying", "Test message", "The endpoint answered 500")
+    ]
+    [(url, headers, body)] = hooks.requests
+    with time_machine.travel(NOW, tick=False):
+        sent = Webhook(rotated["data"]["secret"]).verify(body, headers)
+    assert (url, sent["type"], sent["data"]["webhook"]["name"]) == (LEADS["url"], "webhook.test", "Leads")
+
+
+async def test_event_with_the_id_of_a_test_message_is_sent_as_event(hooks):
+    await hooks.write("POST", "/webhooks", **LEADS)
+    assert await hooks.store(lead("test:1")) == ["test:1"]
+
+
+async def test_workspace_has_a_limit_of_webhooks(hooks):
+    for number in range(MAX_WEBHOOKS):
+        await hooks.write("POST", "/webhooks", **LEADS | {"name": f"W{number}"})
+        hooks.served.now += timedelta(minutes=1)
+    assert await hooks.client.refused("POST", "/webhooks", {"webhook": LEADS}) == (422, "too_many_webhooks")
+
+
+async def test_hanging_host_of_a_workspace_leaves_slots_and_turns_to_another(hooks):
+    """40 events wait for a host that does not answer, and 12 events of another workspace came later."""
+    slow = await hooks.write("POST", "/webhooks", **LEADS)
+    other = await hooks.served.workspace(timezone="UTC")
+    await hooks.host.batch(*(lead(f"slow{number}") for number in range(40)))
+    await hooks.host.drain()
+    outbox = hooks.worker.outbox
+    (entry,) = await outbox.list_notifications_of_source(hooks.client.workspace.id, UUID(slow["id"]), 1)
+    later = replace(entry, workspace_id=other.workspace.id, source_id=new_id())
+    await outbox.add_notifications_if_absent(
+        [replace(later, id=new_id(), occurrence=str(number)) for number in range(12)]
+    )
+    hanging, answered, is_settled, may_answer = 0, 0, asyncio.Event(), asyncio.Event()
+
+    async def send(workspace, notification):
+        nonlocal hanging, answered
+        is_other = workspace.id == other.workspace.id
+        answered, hanging = answered + is_other, hanging + (not is_other)
+        if answered == 12 and hanging == 4:
+            is_settled.set()
+        if not is_other:
+            await may_answer.wait()
+        return 200
+
+    worker = replace(hooks.worker, senders={(EVENT_WEBHOOK_TYPE, Channel.WEBHOOK): send})
+    run = asyncio.create_task(worker.send_due_notifications())
+    async with asyncio.timeout(20):
+        await is_settled.wait()
+        hooks.served.now += timedelta(seconds=10)
+        may_answer.set()
+        assert await run == 16

@@ -46,7 +46,7 @@ create_receipt get_receipt list_receipt_records list_rule_deliveries plan_change
 list_annotations get_annotation list_email_reports get_email_report list_email_report_deliveries
 list_alerts get_alert list_alert_deliveries list_webhooks get_webhook list_webhook_deliveries
 list_connections list_providers get_workspace_settings
-create_webhook update_webhook delete_webhook replace_webhook_secret create_connection
+create_webhook update_webhook delete_webhook send_test_message replace_webhook_secret create_connection
 update_connection delete_connection test_connection update_workspace
 create_segment update_segment delete_segment create_annotation update_annotation delete_annotation
 create_email_report update_email_report delete_email_report send_test_email create_alert update_alert
@@ -58,7 +58,7 @@ TOOLS_BY_NAME = {tool.name: tool for tool in build_tools_of_v1_key_operations(CO
 WRITERS = {
     Scope.WRITE_RULES: {"create_rule", "update_rule", "delete_rule", "update_workspace"}
     | {"create_connection", "update_connection", "delete_connection", "test_connection"}
-    | {"create_webhook", "update_webhook", "delete_webhook", "replace_webhook_secret"},
+    | {"create_webhook", "update_webhook", "delete_webhook", "send_test_message", "replace_webhook_secret"},
     Scope.WRITE_LINKS: {"create_link", "update_link", "delete_link"},
     Scope.PROPOSE_SCRIPTS: {"propose_script"},
 }
@@ -139,7 +139,7 @@ def test_annotations_say_what_reads_what_adds_and_what_changes():
         assert hints["openWorldHint"] is False
         if tool.is_write or tool.name in ("create_export", "plan_changes"):
             adds = tool.name.startswith(("create_", "propose_", "plan_"))
-            repeats = {"apply_change_set", "send_test_email", "test_connection"}
+            repeats = {"apply_change_set", "send_test_email", "send_test_message", "test_connection"}
             repeats |= {"rotate_webhook_secret", "replace_webhook_secret"}
             assert hints == {
                 "readOnlyHint": False,

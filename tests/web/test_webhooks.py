@@ -40,3 +40,16 @@ async def test_refused_webhook_keeps_what_was_typed(ann):
     page = await ann.send(f"{PAGE}/new", PAGE, action="save", **FIELDS | {"url": "https://localhost/"})
     assert "must not lead to a private host" in page.text
     assert 'value="https://localhost/"' in page.body
+
+
+async def test_webhook_is_paused_resumed_and_sent_a_test_message(ann):
+    made = await ann.send(f"{PAGE}/new", PAGE, action="save", **FIELDS)
+    path = made.location.partition("?")[0]
+    await ann.send(path, f"{path}/active", active="")
+    assert "purchase, lead · Paused" in (await ann.get(path)).text
+    await ann.send(path, f"{path}/active", active="1")
+    assert "sent to https://hooks.example.com/orders" in (await ann.get(path)).text
+    tested = await ann.send(path, f"{path}/test")
+    page = (await ann.get(tested.location)).text
+    assert "A test message is on its way" in page
+    assert "Queued" in page.partition("Sent events")[2]

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,6 +15,7 @@ from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.clock import Clock
 from service_core.workspace.notifications.models import (
     Channel,
+    DeliveryQueue,
     Notification,
     mark_sent,
     mark_skipped,
@@ -32,6 +34,12 @@ KEPT_FOR: Final = timedelta(days=90)
 
 MAX_CONCURRENT: Final = 8
 """Notifications that one run sends at the same time, so that slow hosts do not hold up the others."""
+
+MAX_CONCURRENT_OF_WORKSPACE: Final = 4
+"""Of them, those of one workspace, so that its slow hosts do not hold up other workspaces."""
+
+START_WINDOW: Final = timedelta(seconds=10)
+"""How long a run begins to send. What is left waits for the next run, in which other workspaces have their turn."""
 
 _log: Final = logging.getLogger("touchpoint.notifications")
 
@@ -65,14 +73,26 @@ class NotificationWorker:
         workspaces: the workspaces of the notifications.
         senders: source type and channel -> what sends it.
         clock: returns the current time.
-        runs_plugin_tasks: whether it takes the notifications that run tasks of plugins, or all others.
+        queue: whose notifications it takes.
     """
 
     outbox: NotificationOutbox
     workspaces: WorkspaceCache
     senders: Mapping[tuple[str, Channel], Send]
     clock: Clock
-    runs_plugin_tasks: bool = False
+    queue: DeliveryQueue = DeliveryQueue.MESSAGES
+
+    async def send_all_due(self, is_stopping: Callable[[], bool] = lambda: False) -> None:
+        """Sends what is due, as long as there is more than one run takes.
+
+        Args:
+            is_stopping: whether to begin no further run.
+
+        Raises:
+            StoreUnavailable: the outbox cannot be read or written.
+        """
+        while await self.send_due_notifications() == MAX_NOTIFICATIONS and not is_stopping():
+            pass
 
     async def send_due_notifications(self) -> int:
         """Sends due notifications, each independent of the others; returns how many were sent.
@@ -80,15 +100,18 @@ class NotificationWorker:
         Raises:
             StoreUnavailable: the outbox cannot be read or written.
         """
-        holder, slots = uuid4(), asyncio.Semaphore(MAX_CONCURRENT)
+        holder, slots, began_at = uuid4(), asyncio.Semaphore(MAX_CONCURRENT), self.clock()
+        slots_of_workspace: dict[UUID, asyncio.Semaphore] = defaultdict(
+            lambda: asyncio.Semaphore(MAX_CONCURRENT_OF_WORKSPACE)
+        )
 
         async def send_when_free(notification: Notification) -> bool:
-            async with slots:
+            async with slots_of_workspace[notification.workspace_id], slots:
+                if self.clock() - began_at >= START_WINDOW:
+                    return False
                 return await self._claim_and_send(notification, holder)
 
-        due = await self.outbox.list_due_notifications(
-            self.clock(), MAX_NOTIFICATIONS, of_plugin_tasks=self.runs_plugin_tasks
-        )
+        due = await self.outbox.list_due_notifications(began_at, MAX_NOTIFICATIONS, queue=self.queue)
         return sum(await gather_or_cancel(*(send_when_free(notification) for notification in due)))
 
     async def _claim_and_send(self, notification: Notification, holder: UUID) -> bool:

@@ -1,7 +1,7 @@
 """Sends stored events to the webhooks of their workspace."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -19,18 +19,17 @@ from service_core.ingestion.models import Event
 from service_core.ingestion.pipeline import RuleCandidate
 from service_core.kernel.clock import Clock
 from service_core.kernel.timestamps import format_timestamp
-from service_core.workspace.notifications.models import PLUGIN_TASK_PREFIX, Channel, Notification
+from service_core.workspace.notifications.models import Notification
 from service_core.workspace.notifications.ports import NotificationOutbox
-from service_core.workspace.webhooks.models import Webhook, webhook_secret
-
-EVENT_WEBHOOK_TYPE: Final = PLUGIN_TASK_PREFIX + "webhook"
-"""Source type of these entries; they are sent with the tasks of plugins, so that they hold up no alert."""
+from service_core.workspace.webhooks.models import Webhook, build_event_entry, webhook_secret
 
 CACHE_LIFETIME: Final = timedelta(seconds=5)
 """How long a new or changed webhook may wait for its first event."""
 
 EVENT_STORED: Final = "event.stored"
-"""`type` of the body of a webhook."""
+"""`type` of the body of an event."""
+TEST_MESSAGE: Final = "webhook.test"
+"""`type` of the body of a test message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class WebhookTrigger:
         """
         now = self.clock()
         entries = [
-            _build_entry(webhook, event, now)
+            build_event_entry(webhook, event, now)
             for event, _ in candidates
             if is_news(event)
             for webhook in await self._list_active_webhooks(event.workspace_id)
@@ -85,24 +84,9 @@ class WebhookTrigger:
         return webhooks
 
 
-def _build_entry(webhook: Webhook, event: Event, now: datetime) -> Notification:
-    return Notification(
-        workspace_id=webhook.workspace_id,
-        source_type=EVENT_WEBHOOK_TYPE,
-        source_id=webhook.id,
-        occurrence=event.event_id,
-        channel=Channel.WEBHOOK,
-        target=webhook.url,
-        subject=event.event_name,
-        due_at=event.timestamp,
-        created_at=now,
-        next_attempt_at=now,
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class EventWebhookSender:
-    """Sends events to webhooks.
+    """Sends events and test messages to webhooks.
 
     Attributes:
         transactions: reads webhooks.
@@ -116,7 +100,7 @@ class EventWebhookSender:
     webhooks: SignedWebhooks
     clock: Clock
 
-    async def send(self, workspace: Workspace, entry: Notification) -> int:
+    async def send_event(self, workspace: Workspace, entry: Notification) -> int:
         """Sends an event as it is stored now; returns the status of the answer.
 
         Raises:
@@ -124,20 +108,47 @@ class EventWebhookSender:
                 host answered 410.
             NotificationRefused: the host did not take it.
         """
+        webhook = await self._load_webhook(workspace, entry)
+        if not webhook.active:
+            raise NotificationObsolete("The webhook is paused")
+        event = await load_event_of_entry(self.events, workspace, entry)
+        return await self._send(workspace, webhook, entry, _event_body(workspace, event))
+
+    async def send_test_message(self, workspace: Workspace, entry: Notification) -> int:
+        """Sends a test message, also to a paused webhook; returns the status of the answer.
+
+        Raises:
+            NotificationObsolete: the webhook was deleted or has another address, or the host answered 410.
+            NotificationRefused: the host did not take it.
+        """
+        webhook = await self._load_webhook(workspace, entry)
+        return await self._send(workspace, webhook, entry, _test_message_body(workspace, webhook, entry))
+
+    async def _load_webhook(self, workspace: Workspace, entry: Notification) -> Webhook:
         async with self.transactions.read(workspace.id) as transaction:
             webhook = await transaction.resources.get(Webhook, entry.source_id)
-        if webhook is None or not webhook.active:
-            raise NotificationObsolete("The webhook was deleted or paused")
+        if webhook is None:
+            raise NotificationObsolete("The webhook was deleted")
         if webhook.url != entry.target:
             raise NotificationObsolete("The webhook has another address now")
-        event = await load_event_of_entry(self.events, workspace, entry)
-        body = json.dumps(_webhook_body(workspace, event), default=_to_json_text)
-        return await self.webhooks.send(
-            entry, webhook_secret(workspace, webhook), body.encode(), self.clock()
-        )
+        return webhook
+
+    async def _send(
+        self, workspace: Workspace, webhook: Webhook, entry: Notification, content: Mapping[str, object]
+    ) -> int:
+        body = json.dumps(content, default=_to_json_text).encode()
+        return await self.webhooks.send(entry, webhook_secret(workspace, webhook), body, self.clock())
 
 
-def _webhook_body(workspace: Workspace, event: Event) -> dict[str, object]:
+def _test_message_body(workspace: Workspace, webhook: Webhook, entry: Notification) -> dict[str, object]:
+    return {
+        "type": TEST_MESSAGE,
+        "timestamp": format_timestamp(entry.created_at),
+        "data": {"workspace": workspace.public_id, "webhook": {"id": str(webhook.id), "name": webhook.name}},
+    }
+
+
+def _event_body(workspace: Workspace, event: Event) -> dict[str, object]:
     return {
         "type": EVENT_STORED,
         "timestamp": format_timestamp(event.timestamp),

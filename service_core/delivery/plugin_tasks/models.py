@@ -11,10 +11,12 @@ from uuid import UUID, uuid5
 from service_core.kernel.errors import StartupError
 from service_core.kernel.timestamps import format_timestamp
 from service_core.kernel.unique_index import index_unique_or_startup_error
-from service_core.workspace.notifications.models import PLUGIN_TASK_PREFIX, Channel, Notification
-
-REACTION_TYPE: Final = PLUGIN_TASK_PREFIX + "reaction"
-JOB_TYPE: Final = PLUGIN_TASK_PREFIX + "job"
+from service_core.workspace.notifications.models import (
+    JOB_TYPE,
+    REACTION_TYPE,
+    Channel,
+    Notification,
+)
 
 TASK_CHANNEL: Final = Channel.WEBHOOK
 """Channel of these entries. It tells nothing about them: their source type says what runs them."""

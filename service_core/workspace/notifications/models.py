@@ -1,8 +1,10 @@
 """A notification in the outbox and its state transitions."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
@@ -23,9 +25,6 @@ MAX_ERROR_LENGTH: Final = 300
 CONFIRM_OCCURRENCE: Final = "confirm"
 """Occurrence of the e-mail in which a recipient confirms the address: it is sent once, so its result is kept."""
 
-PLUGIN_TASK_PREFIX: Final = "plugin_"
-"""Begins the source types of notifications that run tasks of plugins; no others begin so."""
-
 RESOLVED_SUFFIX: Final = " resolved"
 """End of the occurrence of an alert that ended to fire."""
 
@@ -38,6 +37,28 @@ class Channel(StrEnum):
 
     EMAIL = "email"
     WEBHOOK = "webhook"
+
+
+class DeliveryQueue(StrEnum):
+    """Which worker delivers a notification. Each has slots of its own, so that none waits for another."""
+
+    MESSAGES = "messages"
+    PLUGIN_TASKS = "plugin_tasks"
+    EVENT_WEBHOOKS = "event_webhooks"
+
+
+REACTION_TYPE: Final = "plugin_reaction"
+JOB_TYPE: Final = "plugin_job"
+EVENT_WEBHOOK_TYPE: Final = "event_webhook"
+TEST_WEBHOOK_TYPE: Final = "test_webhook"
+
+SOURCE_TYPES_BY_QUEUE: Final[Mapping[DeliveryQueue, tuple[str, ...]]] = MappingProxyType(
+    {
+        DeliveryQueue.PLUGIN_TASKS: (REACTION_TYPE, JOB_TYPE),
+        DeliveryQueue.EVENT_WEBHOOKS: (EVENT_WEBHOOK_TYPE, TEST_WEBHOOK_TYPE),
+    }
+)
+"""The source types of each queue; those that are in none, such as e-mails and alerts, are messages."""
 
 
 class NotificationStatus(StrEnum):

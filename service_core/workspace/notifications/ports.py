@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from service_core.workspace.notifications.models import Notification
+from service_core.workspace.notifications.models import DeliveryQueue, Notification
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,14 +35,17 @@ class NotificationOutbox(Protocol):
         """
 
     async def list_due_notifications(
-        self, now: datetime, limit: int, *, of_plugin_tasks: bool = False
+        self, now: datetime, limit: int, *, queue: DeliveryQueue = DeliveryQueue.MESSAGES
     ) -> Sequence[Notification]:
-        """Returns the notifications whose next attempt is due and which no process sends, longest due first.
+        """Returns notifications whose next attempt is due and which no process sends.
+
+        Workspaces take turns, and within a workspace its sources; each source gives its longest due one first. A source with many
+        due notifications thus holds up no other.
 
         Args:
             now: the current time.
             limit: the most to return.
-            of_plugin_tasks: whether to return those that run tasks of plugins, or all others.
+            queue: whose notifications.
         """
 
     async def claim_notification(self, id_: UUID, holder: UUID, now: datetime, until: datetime) -> bool:

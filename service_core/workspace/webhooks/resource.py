@@ -17,9 +17,12 @@ from service_core.workspace.webhooks.operations import (
     list_webhook_deliveries,
     refuse_former_webhook_secret,
     replace_webhook_secret,
+    send_test_message,
 )
 from service_core.workspace.webhooks.schemas import NewWebhook, WebhookPatch
 
+MAX_WEBHOOKS: Final = 20
+"""Webhooks of a workspace."""
 MAX_NAME_LENGTH: Final = 120
 MAX_EVENT_NAMES: Final = 50
 MAX_EVENT_NAME_LENGTH: Final = 200
@@ -39,7 +42,14 @@ async def create_webhook(new: NewWebhook, write: WriteContext[Settings]) -> Webh
     """Send each stored event of some names to an address, as a request signed following Standard Webhooks.
 
     Events of bots, of imports, and those received two days late are not sent. `POST /webhooks/{webhookId}/secret` shows the secret.
+    A workspace has at most 20 webhooks.
     """
+    if len(await write.records.list_all(Webhook)) >= MAX_WEBHOOKS:
+        raise Unprocessable(
+            f"A workspace has at most {MAX_WEBHOOKS} webhooks",
+            "too_many_webhooks",
+            hint="Delete one, or add the events to the `event_names` of another.",
+        )
     return _validated_webhook(Webhook(**write.new_fields(), **dict(new), secret_version=1), write.prepared)
 
 
@@ -99,5 +109,5 @@ WEBHOOKS: Final = resource(
     update=update_webhook,
     delete="Delete a webhook; an undo brings it back under its id.",
     prepare=provide_settings,
-    operations=(list_webhook_deliveries, replace_webhook_secret),
+    operations=(list_webhook_deliveries, send_test_message, replace_webhook_secret),
 )
