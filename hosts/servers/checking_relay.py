@@ -66,6 +66,8 @@ class CheckingRelay:
                     connection.start_answer()
                     if (self.is_stopping or connection.is_last) and scope["http_version"] != "2":
                         message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
+                elif message["type"] == "http.response.body" and scope["method"] != "HEAD":
+                    connection.expect_answer_bytes(len(message.get("body", b"")))
                 await send(message)
 
             try:
@@ -137,7 +139,8 @@ class RelayedConnection(asyncio.Protocol):
         self._header_bytes = 0
         self._unfinished = self.answers = 0
         self._in_request = self._is_http2 = self._is_malformed = self.is_last = False
-        self._has_begun = self._has_run = self._has_unrelayed_answer = False
+        self._has_begun = self._has_run = False
+        self._unrelayed_bytes = 0
         self._refusal: bytes | None = None
         self._refusal_sent = False
 
@@ -145,6 +148,11 @@ class RelayedConnection(asyncio.Protocol):
     def is_busy(self) -> bool:
         """Whether a request has begun that the application has not finished."""
         return self._in_request or self._unfinished > 0
+
+    @property
+    def _has_answer_to_send(self) -> bool:
+        """Whether a part of an answer has not come from the server behind, or has not gone to the client."""
+        return self._unrelayed_bytes > 0 or self._transport.get_write_buffer_size() > 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Counts the connection, and connects it to the server; above a limit it is answered 503."""
@@ -246,8 +254,13 @@ class RelayedConnection(asyncio.Protocol):
     def start_answer(self) -> None:
         """Notes that the application has begun an answer, and begins the time that it has."""
         self.answers += 1
-        self._has_unrelayed_answer = True
+        self._unrelayed_bytes = max(self._unrelayed_bytes, 0) + 1
         self.deadline.start_answer()
+
+    def expect_answer_bytes(self, count: int) -> None:
+        """Notes that the server behind has got this many bytes of an answer, which it has to send."""
+        if not self._is_http2:  # its server keeps what a client has no window for, or has cancelled
+            self._unrelayed_bytes += count
 
     def finish_running(self) -> None:
         """Notes that the application has answered a request."""
@@ -289,7 +302,7 @@ class RelayedConnection(asyncio.Protocol):
         if self._refusal_sent:
             return
         if self._is_http2 or self._has_run or data.startswith(_CONTINUE):
-            self._has_unrelayed_answer = False
+            self._unrelayed_bytes -= len(data)
             self._transport.write(data)
             self.deadline.watch_unsent_bytes()
             self.await_next_request()  # the application may have finished long before its answer has come
@@ -299,6 +312,7 @@ class RelayedConnection(asyncio.Protocol):
     def backend_ended(self) -> None:
         """Closes the connection once what the server has sent is sent, and a refusal that had to wait for it."""
         self._relay.unregister(self, self._backend_port)
+        self._unrelayed_bytes = 0
         if self._refusal and not self._refusal_sent:
             self._send_and_close(self._refusal)
         elif not self._refusal_sent:
@@ -326,8 +340,8 @@ class RelayedConnection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """Leaves the connection open for the answer to what has come, if there is any."""
         self.is_last = True
-        is_unanswered = self.is_busy or self._has_unrelayed_answer or self._transport.get_write_buffer_size()
-        return self._refusal is None and not self._in_request and bool(is_unanswered)
+        is_unanswered = self.is_busy or self._has_answer_to_send
+        return self._refusal is None and not self._in_request and is_unanswered
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the end is all that counts
         """Forgets the connection, and ends the one to the server."""
@@ -369,8 +383,8 @@ class RelayedConnection(asyncio.Protocol):
         self._timer = self._loop.call_later(seconds, self._close_unless_sending, seconds)
 
     def _close_unless_sending(self, seconds: float) -> None:
-        """Closes the connection, but later while a client still reads an answer, whose rest the server may hold."""
-        if self._transport.get_write_buffer_size() and not self._in_request:
+        """Closes the connection, but later while an answer is on its way to the client."""
+        if self._has_answer_to_send and not self._in_request:
             self._close_after(seconds)
         else:
             self.close()

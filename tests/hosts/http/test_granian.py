@@ -1,7 +1,11 @@
 """What the adapter of granian adds to it: a relay in front, and bodies that are not awaited."""
 
+import asyncio
+import socket
+
 import pytest
 
+from hosts.servers import checking_relay
 from hosts.servers.checking_relay import CheckingRelay
 from hosts.servers.connection_limits import ConnectionLimits
 from hosts.servers.granian import skip_absent_bodies
@@ -64,3 +68,42 @@ async def test_connection_that_has_a_port_again_is_still_known_when_its_predeces
     await served({"client": ("127.0.0.1", 5)}, None, None)
     await served({"client": ("127.0.0.2", 5)}, None, None)
     assert (clients, before.runs, connection.runs) == ([connection.peer], 0, 1)
+
+
+async def test_answer_whose_server_pauses_is_relayed_whole_to_a_client_that_only_reads(monkeypatch):
+    """The server behind may get no processor for longer than a connection lingers."""
+    monkeypatch.setattr(checking_relay, "LINGER_SECONDS", 0.05)
+    has_lingered, body = asyncio.Event(), b"a" * 1000
+
+    async def app(_scope, _receive, send):
+        await send({"type": "http.response.start", "status": 200})
+        await send({"type": "http.response.body", "body": body})
+
+    async def serve_in_two_parts(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        scope = {"method": "GET", "http_version": "1.1", "client": writer.get_extra_info("peername")}
+        await relayed_app(scope, None, lambda _message: asyncio.sleep(0))
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n" + body[:100])
+        await has_lingered.wait()
+        writer.write(body[100:])
+        await reader.read()
+        writer.close()
+
+    backend = await asyncio.start_server(serve_in_two_parts, "127.0.0.1", 0)
+    listener, stop = socket.create_server(("127.0.0.1", 0)), asyncio.Event()
+    relay = CheckingRelay(listener, backend.sockets[0].getsockname(), ConnectionLimits(), http2=False)
+    relayed_app = relay.serve_relayed(app)
+    relaying = asyncio.create_task(relay.relay_until(stop))
+    reader, writer = await asyncio.open_connection(*listener.getsockname())
+    writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+    answer = await reader.readuntil(body[:100])
+    writer.write_eof()
+    await asyncio.sleep(0.2)
+    has_lingered.set()
+    answer += await reader.read()
+    assert answer.endswith(b"\r\n\r\n" + body)
+    writer.close()
+    stop.set()
+    await relaying
+    backend.close()
+    await backend.wait_closed()
