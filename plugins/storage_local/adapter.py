@@ -46,12 +46,14 @@ class LocalStorage:
         """Gives a file that is stored and durable once the block ends without an error."""
         place = self._file_path_or_reject_name(name)
         draft = place.with_name(place.name + DRAFT_SUFFIX)
-        file = await asyncio.to_thread(create_draft, draft)
+        # A thread goes on when its caller is cancelled: a draft it creates by then has to be discarded, too.
+        creation = asyncio.create_task(asyncio.to_thread(create_draft, draft))
         try:
+            file = await asyncio.shield(creation)
             yield file
             await asyncio.to_thread(sync_and_rename_draft, file, draft, place)
         except BaseException:
-            await asyncio.to_thread(discard_draft, file, draft)
+            await asyncio.to_thread(discard_draft, await creation, draft)
             raise
 
     async def signed_url_if_supported(self, name: str, lifetime: timedelta) -> None:

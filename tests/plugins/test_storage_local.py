@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import threading
 from datetime import timedelta
 
 import pytest
@@ -63,6 +64,27 @@ async def test_failed_block_keeps_the_previous_file(storage, tmp_path):
             await write_file(storage, b"second", fault)
     assert file_names(tmp_path) == ["a.csv"]
     assert await read_file(storage, "a.csv") == b"first"
+
+
+async def test_write_that_is_cancelled_while_its_file_is_created_leaves_nothing(
+    storage, monkeypatch, tmp_path
+):
+    is_created, is_cancelled, open_file = threading.Event(), threading.Event(), os.fdopen
+
+    def open_file_later(*arguments):
+        is_created.set()
+        is_cancelled.wait()
+        return open_file(*arguments)
+
+    monkeypatch.setattr(os, "fdopen", open_file_later)
+    writing = asyncio.create_task(write_file(storage, b"x"))
+    await asyncio.to_thread(is_created.wait)
+    writing.cancel()
+    await asyncio.sleep(0)
+    is_cancelled.set()
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+    assert file_names(tmp_path) == []
 
 
 @pytest.mark.parametrize("call", ["fsync", "fdopen"])
