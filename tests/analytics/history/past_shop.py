@@ -1,7 +1,7 @@
 """A workspace whose answers of an earlier instant are read."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import orjson
 
@@ -9,6 +9,11 @@ from service_core.api.http_messages import ApiRequest
 
 HOUR = timedelta(hours=1)
 READS = ("/overview", "/traffic", "/users", "/ltv", "/retention", "/attribution", "/events", "/tags")
+
+
+def next_afternoon():
+    """Tomorrow at 15:00 UTC: after the start of every event store, and the same day in New York, whatever the time is."""
+    return (datetime.now(UTC) + timedelta(days=1)).replace(hour=15, minute=0, second=0, microsecond=0)
 
 
 class Shop:

@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import orjson
 import pytest
@@ -15,16 +15,16 @@ from hosts.composition.compose import load_installed_registry_once
 from service_core.analytics.query.catalog import Catalog
 from service_core.api.http_messages import ApiRequest
 from tests.analytics.deployment import Deployment, WorkspaceClient, run_deployment
-from tests.analytics.history.past_shop import HOUR, Shop, query_text
+from tests.analytics.history.past_shop import HOUR, Shop, next_afternoon, query_text
 from tests.commerce.ads.ad_spend_data import connect_ad_platform
 from tests.fixtures.waiting import wait_until
 
 
 @pytest.fixture
 async def shop(tmp_path):
-    """A deployment whose clock stands at the present, because an event store knows nothing of the time before it."""
+    """A deployment whose clock is ahead, because an event store knows nothing of the time before it."""
     async with run_deployment("duckdb", tmp_path) as served:
-        served.now = datetime.now(UTC).replace(microsecond=0) + timedelta(minutes=1)
+        served.now = next_afternoon()
         yield await Shop.open(served)
 
 

@@ -1,12 +1,12 @@
 """Answers of an earlier instant use the settings, spend, costs, rates and subscriptions of then."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 import pytest
 
 from tests.analytics.deployment import DEFAULT_RULES, run_deployment
-from tests.analytics.history.past_shop import HOUR, Shop
+from tests.analytics.history.past_shop import HOUR, Shop, next_afternoon
 from tests.commerce.ads.ad_spend_data import ad_campaign, connect_ad_platform, save_spend, spend_row
 from tests.commerce.costs.cost_data import item_cost, save_costs
 from tests.commerce.fx.exchange_rate_data import save_rates
@@ -25,7 +25,7 @@ MONEY_READS = ("/ads", "/revenue", "/subscriptions", "/commerce-metrics")
 async def shop(tmp_path):
     """A workspace with facts of every store that reads over a range use, and an instant after them."""
     async with run_deployment("duckdb", tmp_path, rates="rates:///rates.csv") as served:
-        served.now = datetime.now(UTC).replace(microsecond=0) + timedelta(minutes=1)
+        served.now = next_afternoon()
         shop = await Shop.open(served)
         await connect_ad_platform(shop.owner, "meta", read=served.now)
         await connect_revenue_provider(shop.owner)
@@ -112,11 +112,10 @@ async def test_segment_is_the_one_of_the_instant(shop):
     )
     segment = created["data"]["id"]
     shop.served.now += HOUR
-    as_of, first = shop.served.now.isoformat(), await shop.query("visitors", segment=segment)
+    as_of, first = shop.served.now.isoformat(), await shop.query("visitors", segment_id=segment)
     shop.served.now += HOUR
-    status, answer = await shop.owner.ask(
-        "PATCH", f"/segments/{segment}", body=b'{"filters": [{"dimension": "event_name", "value": "refund"}]}'
-    )
+    changed = b'{"segment": {"filters": [{"dimension": "event_name", "value": "refund"}]}}'
+    status, answer = await shop.owner.ask("PATCH", f"/segments/{segment}", body=changed)
     assert status == 200, answer
-    assert await shop.query("visitors", segment=segment) != first
-    assert await shop.query("visitors", segment=segment, as_of=as_of) == first
+    assert await shop.query("visitors", segment_id=segment) != first
+    assert await shop.query("visitors", segment_id=segment, as_of=as_of) == first
