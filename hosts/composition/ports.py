@@ -263,7 +263,7 @@ class Ports:
             StartupError: a method that the port declares is missing, or differs; the message names the plugin.
         """
         adapter = self.registry.open_adapter(declared.name, url, base_folder=self.folder)
-        if declared.name == "events" and callable(getattr(adapter, "use_clock", None)):
+        if callable(getattr(adapter, "use_clock", None)):
             adapter.use_clock(self.clock)
         if declared.name == "workspace" and isinstance(adapter, WorkspaceStore):
             adapter.history.use_clock(self.clock)

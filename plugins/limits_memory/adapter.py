@@ -12,7 +12,12 @@ class MemoryLimiter:
     """
 
     def __init__(self, capacity: int, clock: Clock = system_clock) -> None:
-        self._windows = FixedWindowCounter(clock, capacity)
+        self._capacity = capacity
+        self.use_clock(clock)
+
+    def use_clock(self, clock: Clock) -> None:
+        """Starts all windows afresh, by another clock."""
+        self._windows = FixedWindowCounter(clock, self._capacity)
 
     async def consume(self, key: str, limit: int, window_seconds: int) -> RateLimitResult:
         """Counts one request against ``key`` in the current window."""

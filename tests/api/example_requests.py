@@ -320,7 +320,6 @@ def shorten(answer: Any) -> Any:
 async def record_examples(folder: Path) -> dict[str, dict[str, Any]]:
     """Returns the example of each operation, by operation id."""
     api = WorkspaceApi(folder, http={"internal_token": INTERNAL_TOKEN})
-    api.service.ports.limits.__init__(1_000_000, clock=lambda: api.now)
     async with api.service:
         await api.open()
         shop = api.workspaces["shop"]

@@ -15,7 +15,6 @@ from service_core.access.api_keys import (
     create_named_key_clamping_rate_limit_to_plan,
     create_workspace_with_keys,
 )
-from service_core.access.fixed_window import FixedWindowCounter
 from service_core.access.members.models import Account, Member
 from service_core.access.models import OAuthGrant
 from service_core.access.roles import Role
@@ -234,12 +233,6 @@ class CredentialMatrix:
 
     async def open(self):
         store, now = self.service.ports.workspace, self.clock()
-        windows = FixedWindowCounter(self.clock)
-
-        async def consume(key, limit, seconds):
-            return windows.consume(key, limit, seconds)
-
-        self.service.ports.limits.consume = consume  # the adapter counts by the clock of the machine
         initialized_deployment = await create_workspace_with_keys(store.credentials, now, name="Example Shop")
         self.secrets = {
             "agent": initialized_deployment.agent_key.secret,

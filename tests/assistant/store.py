@@ -107,7 +107,7 @@ class ShopService:
 
     def renew_budget(self):
         """Begins the minute of the request budget anew."""
-        self.service.ports.limits.__init__(1_000, clock=lambda: NOW)
+        self.service.ports.limits.use_clock(lambda: NOW)
 
     async def rpc(self, method, params, address="/mcp?tools=compact"):
         """The body of the answer of the MCP server, and its result."""

@@ -18,7 +18,6 @@ HOUR = timedelta(hours=1)
 @pytest.fixture
 async def workspace_api(tmp_path):
     made = WorkspaceApi(tmp_path)
-    made.service.ports.limits.__init__(100, clock=lambda: made.now)
     async with made.service:
         yield await made.open()
 

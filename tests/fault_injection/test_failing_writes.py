@@ -50,7 +50,6 @@ async def failing_writes(tmp_path):
         lambda port, adapter: with_faults(adapter, faults) if port == "workspace" else adapter,
     )
     workspace_api = WorkspaceApi(tmp_path, registry=registry)
-    workspace_api.service.ports.limits.__init__(10_000, clock=lambda: workspace_api.now)
     async with workspace_api.service:
         yield FailingWritesClient(await workspace_api.open(), faults)
 

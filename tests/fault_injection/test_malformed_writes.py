@@ -75,7 +75,6 @@ class WriteRouteClient:
 
     def __init__(self, workspace_api):
         self.office = workspace_api
-        workspace_api.service.ports.limits.__init__(10_000_000, clock=lambda: workspace_api.now)
 
     async def ask(self, operation, body):
         self.office.later(minutes=1)

@@ -114,7 +114,6 @@ async def tool_arguments(tool, resource_factory):
 
 @pytest.fixture
 def resource_factory(workspace_api):
-    workspace_api.service.ports.limits.__init__(100_000, clock=lambda: workspace_api.now)
     return ResourceFactory(workspace_api)
 
 
@@ -219,7 +218,6 @@ async def test_arguments_behave_like_parameters(mcp_client):
 
 
 async def test_every_call_spends_a_request_of_its_grant(workspace_api, mcp_client):
-    workspace_api.service.ports.limits.__init__(1_000, clock=lambda: workspace_api.now)
     for number in range(100):
         if number % 3:
             await mcp_client.call_expecting_error("get_overview")
@@ -240,7 +238,6 @@ async def test_every_call_spends_a_request_of_its_grant(workspace_api, mcp_clien
 
 
 async def test_write_spends_a_mutation_and_returns_the_remaining_quota(workspace_api, mcp_client):
-    workspace_api.service.ports.limits.__init__(1_000, clock=lambda: workspace_api.now)
     link = {"name": "x", "destination_url": "https://example.com"}
     call = {"name": "create_link", "arguments": {"link": link}}
     for left in range(19, -1, -1):

@@ -52,7 +52,6 @@ class CompactClient:
 
 @pytest.fixture
 def compact(workspace_api, mcp_client):
-    workspace_api.service.ports.limits.__init__(100_000, clock=lambda: workspace_api.now)
     return CompactClient(mcp_client)
 
 

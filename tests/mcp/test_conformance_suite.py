@@ -73,7 +73,6 @@ async def suite(pytestconfig):
 @pytest.fixture
 async def url(workspace_api):
     """The server with a token on each request, which the suite has no option for."""
-    workspace_api.service.ports.limits.__init__(1_000_000, clock=lambda: workspace_api.now)
     addresses = ClientAddressResolver()
     blueprint = create_mcp_blueprint(workspace_api.service, addresses, DIAGNOSTIC_FEATURES)
     app = create_api_app(workspace_api.service.dispatch, addresses=addresses, pages=[blueprint])

@@ -19,7 +19,6 @@ CREATE_TOOLS = {
 
 @pytest.fixture
 def resource_factory(workspace_api):
-    workspace_api.service.ports.limits.__init__(10_000, clock=lambda: workspace_api.now)
     return ResourceFactory(workspace_api)
 
 

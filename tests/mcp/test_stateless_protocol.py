@@ -124,7 +124,6 @@ async def test_what_cannot_be_found_is_an_invalid_parameter(mcp_client):
 
 
 async def test_call_of_the_stateless_revision_spends_the_same_budget(workspace_api, mcp_client):
-    workspace_api.service.ports.limits.__init__(1_000, clock=lambda: workspace_api.now)
     for _ in range(100):
         await send(mcp_client, "tools/call", {"name": "get_overview", "arguments": {}})
     limited = await result(mcp_client, "tools/call", {"name": "get_workspace", "arguments": {}})

@@ -433,10 +433,10 @@ async def test_dry_run_that_a_write_does_not_take_counts_as_a_change(workspace_a
     await approvals.demand(plan_tokens=["key"])
     path = f"/links/{link_id}?dry_run=true"
     written = await workspace_api.send("PATCH", path, {"link": {"name": "New"}})
-    assert (written.status, written.headers["X-RateLimit-Mutation-Remaining"]) == (409, "17")
+    assert (written.status, written.headers["X-RateLimit-Mutation-Remaining"]) == (409, "18")
     await workspace_api.send("DELETE", path)
     written = await workspace_api.send("POST", "/links", LINK)
-    assert written.headers["X-RateLimit-Mutation-Remaining"] == "16"
+    assert written.headers["X-RateLimit-Mutation-Remaining"] == "17"
 
 
 @pytest.mark.parametrize("body", [b"{", b'{"dry_run": "yes"}'])

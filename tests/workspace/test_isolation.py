@@ -36,9 +36,6 @@ def without_ids(answer, *ids):
 
 @pytest.fixture
 def resource_factory(workspace_api):
-    workspace_api.service.ports.limits.__init__(
-        1000, clock=lambda: workspace_api.now
-    )  # each `ask` has a minute of its own
     return ResourceFactory(workspace_api)
 
 

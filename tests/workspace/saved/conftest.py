@@ -29,7 +29,6 @@ class SavedReportsApi(WorkspaceApi):
     def __init__(self, folder, **sections):
         self.bell = ManualTimer()
         super().__init__(folder, alarm=self.bell, **sections)
-        self.service.ports.limits.__init__(1000, clock=lambda: self.now)  # each `ask` has a minute of its own
 
     async def save(self, what, key="shop", **fields):
         """An applied create; what was made."""
