@@ -3,7 +3,7 @@
 import json
 import re
 from html import unescape
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 from markupsafe import escape
@@ -137,6 +137,20 @@ async def test_search_returns_sections_with_link_and_excerpt(documentation_searc
         assert re.fullmatch(r"https://docs\.example\.com/[a-z0-9/-]+#[\w-]+", result["url"])
     scores = [result["score"] for result in answer["results"]]
     assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "section"),
+    [
+        ("undo a change", "consumers/writes#writes-dry-runs-and-undo"),
+        ("approval of changes", "consumers/writes#writes-that-need-a-plan-or-a-person"),
+        ("attribution window", "consumers/query-api#attribution"),
+        ("webhook", "consumers/reports#webhooks"),
+    ],
+)
+async def test_search_prefers_the_pages_of_users_to_those_of_operators(documentation_search, words, section):
+    _, answer = await documentation_search.ask(f"q={quote(words)}")
+    assert answer["results"][0]["url"] == f"https://docs.example.com/{section}"
 
 
 async def test_search_finds_an_endpoint_by_its_description(documentation_search):
