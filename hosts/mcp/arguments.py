@@ -51,7 +51,8 @@ def build_api_request_of_tool_call(
 
     Args:
         tool: what is called.
-        arguments: parameters of path and query, or fields of the body, by name; null counts as left out.
+        arguments: parameters of path and query, or fields of the body, by name; null counts as left out. Parameters of
+            the path may be in snake_case.
         identity: whose token was sent.
         client_ip: address of the client, when it is known.
         now: time of the request.
@@ -60,7 +61,8 @@ def build_api_request_of_tool_call(
     Raises:
         BadRequest: one is missing, unknown or of another kind. What the values mean is for the route.
     """
-    given = {name: value for name, value in arguments.items() if value is not None}
+    path_parameters = tool.path_parameter_of_snake_name
+    given = {path_parameters.get(name, name): value for name, value in arguments.items() if value is not None}
     _reject_unknown_missing_or_mistyped_arguments(tool, given)
     op = tool.operation
     if takes_range(tool.arguments_schema["properties"]):

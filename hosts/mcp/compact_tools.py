@@ -104,7 +104,8 @@ COMPACT_TOOLS: Final[Mapping[str, CompactTool]] = {
         is_open=True,
     ),
     "explain_change": CompactTool(
-        "Why a metric changed between two ranges: which groups drive it, unusual days, missing data.",
+        "Why a metric changed between two ranges: which groups drive it, unusual days, missing data. Not for how much it "
+        "is: use query.",
         {
             "metric": _TEXT,
             **_RANGE,
@@ -117,7 +118,8 @@ COMPACT_TOOLS: Final[Mapping[str, CompactTool]] = {
         is_open=True,
     ),
     "funnel": CompactTool(
-        "How many people get through 2 to 5 events in order, and how long they take.",
+        "How many people get through 2 to 5 events in order, and how long they take. Not for one event: use query; not for "
+        "free paths: call_tool.",
         {"steps": _TEXTS, **_RANGE, "window_days": _COUNT, "unit": {"enum": ["person", "session"]}},
         ("steps",),
         "get_funnel",
@@ -131,7 +133,8 @@ COMPACT_TOOLS: Final[Mapping[str, CompactTool]] = {
         is_open=True,
     ),
     "attribution": CompactTool(
-        "Conversions and revenue credited to campaigns and channels by a model.",
+        "Conversions and revenue credited to campaigns and channels by a model. Not for where money was paid: use query "
+        "with revenue.",
         {
             **_RANGE,
             "model": {"description": "first_touch, last_touch, last_non_direct, linear, ..."},
@@ -172,31 +175,36 @@ COMPACT_TOOLS: Final[Mapping[str, CompactTool]] = {
         is_open=True,
     ),
     "saved_work": CompactTool(
-        "Lists what the workspace saved of a kind; with id gets one; run computes a report or dashboard.",
+        "Lists what the workspace saved of a kind; with id gets one; run computes a report or dashboard. Not for new "
+        "questions: use query; not to edit: use change.",
         {"kind": {"enum": list(SAVED_KINDS)}, "id": _TEXT, "run": _FLAG, **_RANGE},
         ("kind",),
         is_open=True,
     ),
     "change": CompactTool(
         "Calls a write tool of the catalog. Shows the change and makes none unless dry_run is false: show it, let the "
-        "person agree, then apply. tool undo with auditId takes an applied change back. create_export starts a file.",
+        "person agree, then apply. tool undo with audit_id takes an applied change back. create_export starts a file. "
+        "Not for reads.",
         {"tool": _TEXT, "arguments": _OBJECT, "dry_run": {"type": "boolean", "default": True}},
         ("tool",),
         is_read=False,
     ),
     "catalog": CompactTool(
-        "Ids of metrics and dimensions, names of tools. With names: their definitions and argument schemas.",
+        "Ids of metrics and dimensions, names of tools; call it before the first query. With names: their definitions and "
+        "argument schemas. Not for numbers.",
         {"names": _TEXTS},
     ),
     "search_docs": CompactTool(
-        "How Touchpoint works, defines and computes things.",
+        "How Touchpoint works, defines and computes things. Not for data of the workspace.",
         {"q": _TEXT},
         ("q",),
         "search_docs",
         is_open=True,
     ),
     "call_tool": CompactTool(
-        "Calls any other read tool of the catalog.", {"name": _TEXT, "arguments": _OBJECT}, ("name",)
+        "Calls any other read tool of the catalog. Not for what a tool of this list answers, and not for writes.",
+        {"name": _TEXT, "arguments": _OBJECT},
+        ("name",),
     ),
 }
 """Name -> tool, in the order of the list."""
@@ -364,7 +372,11 @@ def _define_names(
         "metrics": [metric for metric in catalog["metrics"] if metric["id"] in wanted],
         "dimensions": [dimension for dimension in catalog["dimensions"] if dimension["id"] in wanted],
         "tools": [
-            {key: tool.tools_list_entry[key] for key in ("name", "description", "inputSchema")}
+            {
+                "name": name,
+                "description": tool.tools_list_entry["description"],
+                "inputSchema": tool.snake_case_arguments_schema,
+            }
             for name, tool in tools.items()
             if name in shown
         ],

@@ -1,5 +1,6 @@
 """Every tool of the MCP server: an operation with a name, a title and its place in ``tools/list``."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -119,6 +120,21 @@ class Tool:
     def arguments_schema(self) -> Mapping[str, Any]:
         """The schema of its arguments."""
         return tool_arguments_schema(self.operation)
+
+    @cached_property
+    def path_parameter_of_snake_name(self) -> Mapping[str, str]:
+        """The parameters of the path by their names in snake_case: ``link_id`` -> ``linkId``."""
+        names = re.findall(r"\{(\w+)\}", self.operation.path)
+        return {re.sub(r"(?=[A-Z])", "_", name).lower(): name for name in names}
+
+    @cached_property
+    def snake_case_arguments_schema(self) -> Mapping[str, Any]:
+        """The schema of its arguments with the parameters of the path in snake_case."""
+        snake_names = {name: snake for snake, name in self.path_parameter_of_snake_name.items()}
+        schema = self.arguments_schema
+        renamed = {snake_names.get(name, name): body for name, body in schema["properties"].items()}
+        required = [snake_names.get(name, name) for name in schema.get("required", ())]
+        return {**schema, "properties": renamed, **({"required": required} if required else {})}
 
     @cached_property
     def operation_parameter_names(self) -> frozenset[str]:

@@ -62,7 +62,7 @@ async def test_list_of_tools_stays_within_2000_tokens(compact):
     assert len(body.decode()) / 4 <= MAX_LIST_TOKENS == 2000
     for tool in tools:
         assert "outputSchema" not in tool
-        assert tool["description"]
+        assert " Not " in tool["description"], "it says when to use another"
         assert tool["annotations"]["readOnlyHint"] is (tool["name"] != "change")
 
 
@@ -182,10 +182,10 @@ async def test_change_previews_applies_and_undoes(compact):
     assert (preview["dry_run"], preview["applied"]) == (True, False)  # the outer dry_run decides
     applied = await compact.call("change", tool="create_link", arguments=link, dry_run=False)
     assert applied["applied"] is True
-    rename = {"linkId": applied["data"]["id"], "link": {"name": "Summer"}}
+    rename = {"link_id": applied["data"]["id"], "link": {"name": "Summer"}}
     renamed = await compact.call("change", tool="update_link", arguments=rename, dry_run=False)
     undone = await compact.call(
-        "change", tool="undo", arguments={"auditId": renamed["audit_id"]}, dry_run=False
+        "change", tool="undo", arguments={"audit_id": renamed["audit_id"]}, dry_run=False
     )
     assert undone["data"]["name"] == "Spring"
 
@@ -208,6 +208,16 @@ async def test_catalog_defines_names_and_says_which_are_unknown(compact):
     assert [dimension["id"] for dimension in defined["dimensions"]] == ["country"]
     assert [tool["name"] for tool in defined["tools"]] == ["analytics_query", "create_link"]
     assert defined["unknown"] == ["luck"]
+
+
+async def test_arguments_in_the_catalog_are_in_snake_case(compact):
+    listed = await compact.call("catalog")
+    defined = await compact.call("catalog", names=[*listed["read_tools"], *listed["write_tools"]])
+    schemas = {tool["name"]: tool["inputSchema"] for tool in defined["tools"]}
+    assert [
+        name for schema in schemas.values() for name in schema["properties"] if name != name.lower()
+    ] == []
+    assert "user_id" in schemas["get_user"]["required"]
 
 
 WRONG_CALLS = [
