@@ -66,11 +66,22 @@ async def score_model(service, truth, chosen, arguments):
 
 
 async def list_tokens(service):
-    """Tokens of the lists of tools, by name of the list."""
+    """Tokens of the lists of tools with all their pages, by name of the list."""
     addresses = {"compact": COMPACT, "read": "/mcp?tools=read", "all": "/mcp"}
     return {
-        name: tokens((await service.rpc("tools/list", {}, at))[0].decode()) for name, at in addresses.items()
+        name: sum([tokens(page) async for page in tool_pages(service, at)]) for name, at in addresses.items()
     }
+
+
+async def tool_pages(service, address):
+    """The texts of the pages of a list of tools."""
+    parameters = {}
+    while True:
+        body, answer = await service.rpc("tools/list", parameters, address)
+        yield body.decode()
+        if not (cursor := answer["result"].get("nextCursor")):
+            return
+        parameters = {"cursor": cursor}
 
 
 async def run(arguments):

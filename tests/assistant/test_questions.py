@@ -4,10 +4,11 @@ import pytest
 import pytest_asyncio
 
 from hosts.mcp.compact_tools import MAX_LIST_TOKENS
+from hosts.mcp.tool_pages import MAX_PAGE_BYTES
 from tests.assistant.__main__ import list_tokens
 from tests.assistant.question import Unknown
 from tests.assistant.questions import AREAS, QUESTIONS
-from tests.assistant.score import Outcome, ask_by_http, ask_by_tool
+from tests.assistant.score import CHARACTERS_PER_TOKEN, Outcome, ask_by_http, ask_by_tool
 
 LEAST_QUESTIONS, MOST_NOT_RIGHT = 220, 5
 EVERY_HTTP = 6
@@ -47,3 +48,6 @@ async def test_lists_of_tools_have_few_tokens(shop):
     counted = await list_tokens(shop[0])
     assert counted["compact"] <= MAX_LIST_TOKENS
     assert counted["compact"] < counted["read"] < counted["all"]
+    assert counted["all"] > MAX_PAGE_BYTES / CHARACTERS_PER_TOKEN, (
+        "the list has several pages, and all of them are counted"
+    )
