@@ -3,7 +3,7 @@
 import pytest
 import pytest_asyncio
 
-from hosts.mcp.compact_tools import MAX_LIST_TOKENS
+from hosts.mcp.compact_tool_list import MAX_LIST_TOKENS
 from hosts.mcp.tool_pages import MAX_PAGE_BYTES
 from tests.assistant.__main__ import list_tokens
 from tests.assistant.question import Unknown

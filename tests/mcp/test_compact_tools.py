@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hosts.mcp.compact_tools import COMPACT_TOOLS, EVENT_ROWS, MAX_LIST_TOKENS, SAVED_KINDS
+from hosts.mcp.compact_tool_list import COMPACT_TOOLS, EVENT_ROWS, MAX_LIST_TOKENS, SAVED_KINDS
 from service_core.kernel.operations import Scope
 from service_core.testing.event_builder import EventBuilder
 from tests.mcp.mcp_client import grant_access_token
