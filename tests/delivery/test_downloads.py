@@ -2,7 +2,8 @@
 
 import hashlib
 import hmac
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from uuid import uuid4
 
@@ -12,8 +13,10 @@ from hypothesis import strategies as st
 
 from hosts.client_address import ClientAddressResolver
 from hosts.http.app import create_unprotected_quart_app
+from service_core.access.oauth.models import OneTimeToken, OneTimeTokenKind
 from service_core.api.http_messages import ApiRequest
 from service_core.delivery.exports.signing import is_download_link_valid, sign_download
+from service_core.kernel.operations import Scope
 from tests.mcp.mcp_client import connect_client
 
 
@@ -146,7 +149,9 @@ def test_signature_must_match_exactly(secret, at, sent):
     assert not is_download_link_valid(secret, uuid4(), str(at), right, now)
 
 
-async def test_link_of_a_program_ends_with_its_grant(memory_api_client):
+@pytest.fixture
+async def program_download(memory_api_client):
+    """An export that a program made: the path of its link, its id, and the grant of the program."""
     api = memory_api_client
     program = await connect_client(api.service, api.workspaces["shop"], api.now)
     body = {"type": "events", "start_date": "2026-07-01", "end_date": "2026-07-02"}
@@ -156,12 +161,27 @@ async def test_link_of_a_program_ends_with_its_grant(memory_api_client):
     got = await program.call("get_export", exportId=export["id"])
     path = got["download"]["url"].removeprefix("https://t.example")
     assert (await api.ask("GET", path, key=None)).status == 200
+    [grant] = await api.service.ports.workspace.oauth_grants.list_active_grants(program.workspace.id)
+    return path, export["id"], grant
+
+
+async def test_link_of_a_program_ends_with_its_grant(memory_api_client, program_download):
+    api, (path, export_id, grant) = memory_api_client, program_download
     for changed in (path.replace("&grant=", "&other="), tamper_link(path, "grant", lambda _: str(uuid4()))):
         assert (await api.ask("GET", changed, key=None)).status == 403
-    of_a_key = (await api.ask("GET", f"/v1/exports/{export['id']}")).json["download"]["url"]
-    store = api.service.ports.workspace
-    [grant] = await store.oauth_grants.list_active_grants(program.workspace.id)
-    await store.one_time_tokens.end_grant(grant.id, api.now)
+    of_a_key = (await api.ask("GET", f"/v1/exports/{export_id}")).json["download"]["url"]
+    await api.service.ports.workspace.one_time_tokens.end_grant(grant.id, api.now)
     refused = await api.ask("GET", path, key=None)
     assert (refused.status, refused.json["code"]) == (403, "invalid_signature")
     assert (await api.ask("GET", of_a_key, key=None)).status == 200
+
+
+async def test_link_of_a_program_ends_when_its_grant_is_narrowed_to_totals(
+    memory_api_client, program_download
+):
+    api, (path, _, grant) = memory_api_client, program_download
+    later = replace(grant, id=uuid4(), scopes=frozenset({Scope.READ_AGGREGATES}))
+    await api.service.ports.workspace.one_time_tokens.add_grant_and_narrow_earlier_grants(
+        OneTimeToken(OneTimeTokenKind.CODE, later, api.now + timedelta(hours=1)), "digest"
+    )
+    assert (await api.ask("GET", path, key=None)).status == 403

@@ -143,6 +143,17 @@ async def test_scopes_beyond_the_role_are_omitted(deployment, role, given, left)
     assert set(tokens["scope"].split()) == given
 
 
+@pytest.mark.parametrize(("scope", "is_offered"), [(f"{READ} {LINKS}", True), (READ, False)])
+async def test_person_is_offered_to_demand_plans_of_a_client_that_can_write(deployment, scope, is_offered):
+    person, helper = await deployment.signed_in("ann", "owner"), await register_client(deployment)
+    page = (await open_consent_page(deployment, person, helper, scope=scope)).body
+    box = '<input type="checkbox" name="requires_plan" value="1">'
+    assert (box in page) is is_offered
+    await helper.tokens(person, scope=scope, requires_plan=is_offered)
+    [grant] = await deployment.store.oauth_grants.list_active_grants(deployment.workspace.id)
+    assert grant.requires_plan is is_offered
+
+
 async def test_consent_without_permitted_scopes_is_denied(deployment):
     person, helper = await deployment.signed_in("bob", "viewer"), await register_client(deployment)
     assert 'value="allow"' not in (await open_consent_page(deployment, person, helper, scope=LINKS)).body

@@ -39,7 +39,7 @@ from service_core.kernel.errors import Forbidden, NotFound, ServiceUnavailable, 
 from service_core.kernel.file_response import CSV_MEDIA_TYPE, NDJSON_MEDIA_TYPE, FileResponse
 from service_core.kernel.ids import new_id
 from service_core.kernel.null_reasons import KNOWN_NULL
-from service_core.kernel.operations import HandlerResponse, RateLimitClass, RoutePrefix, operation
+from service_core.kernel.operations import HandlerResponse, RateLimitClass, RoutePrefix, Scope, operation
 from service_core.kernel.row_selection import RowSelection
 from service_core.kernel.schemas import BodyModel, Clamp, QueryModel, ResponseModel
 from service_core.kernel.settings import Settings
@@ -212,7 +212,7 @@ async def get_export(
 ) -> ExportJob:
     """One export; a completed one comes with a fresh link that works for an hour.
 
-    The link a program gets over OAuth ends earlier when its grant ends.
+    The link a program gets over OAuth ends earlier when its grant ends or may read totals only.
     """
     stored = await exports.find_export(path.exportId)
     if stored is None or stored.workspace_id != caller.workspace.id:
@@ -263,7 +263,7 @@ async def download_export(
     grant = query.grant or ""
     if not is_download_link_valid(
         secret, path.exportId, query.expires or "", query.sig or "", now, grant=grant
-    ) or not await _is_grant_active(grants, workspace, grant):
+    ) or not await _grant_still_reads_exports(grants, workspace, grant):
         raise Forbidden("The link is not valid or has ended", "invalid_signature")
     if export is None or workspace is None or export.state_at(now).status is not ExportStatus.COMPLETED:
         raise NotFound
@@ -285,11 +285,14 @@ def _grant_id_of_program(caller: Caller) -> str:
     return str(caller.credential.id) if is_program else ""
 
 
-async def _is_grant_active(grants: OAuthGrants, workspace: Workspace | None, grant_id: str) -> bool:
-    """Returns whether the grant of a link is active; a link without a grant depends on none."""
+async def _grant_still_reads_exports(grants: OAuthGrants, workspace: Workspace | None, grant_id: str) -> bool:
+    """Returns whether the grant of a link is active and holds `service:read`; a link without a grant depends on none."""
     if not grant_id or workspace is None:
         return not grant_id
-    return any(str(grant.id) == grant_id for grant in await grants.list_active_grants(workspace.id))
+    return any(
+        str(grant.id) == grant_id and Scope.READ in grant.scopes
+        for grant in await grants.list_active_grants(workspace.id)
+    )
 
 
 def _queued_reply(
