@@ -3,7 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -119,7 +119,7 @@ async def _list_named_or_all_workspaces(ports: "Ports", public_id: str | None) -
 
 
 def _print_lakes(manifests: "list[LakeManifest]", *, as_json: bool) -> None:
-    lakes = [
+    lakes: list[dict[str, Any]] = [
         {
             "workspace": manifest.workspace_id,
             "as_of": format_timestamp(manifest.as_of),
@@ -127,6 +127,9 @@ def _print_lakes(manifests: "list[LakeManifest]", *, as_json: bool) -> None:
             "files": len(manifest.files),
             "rows": manifest.row_count,
             "bytes": sum(file.size for file in manifest.files),
+            "tables": {
+                name: sum(file.rows for file in files) for name, files in manifest.tables.items() if files
+            },
             "left_out": dict(manifest.left_out),
         }
         for manifest in manifests
@@ -138,8 +141,9 @@ def _print_lakes(manifests: "list[LakeManifest]", *, as_json: bool) -> None:
     if not lakes:
         console.print("No lake is written yet.", markup=False)
     for lake in lakes:
+        tables = "".join(f", {rows} rows of {name}" for name, rows in lake["tables"].items())
         console.print(
             f"{lake['workspace']}  {lake['rows']} events of {lake['days']} days in {lake['files']} files, "
-            f"{lake['bytes']} bytes, as of {lake['as_of']}",
+            f"{lake['bytes']} bytes{tables}, as of {lake['as_of']}",
             soft_wrap=True, markup=False,
         )  # fmt: skip

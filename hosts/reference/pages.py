@@ -16,7 +16,7 @@ from hosts.reference.tools import render_tools_page
 from service_core.access.billing_plans import BILLING_PLANS
 from service_core.analytics.measures import FilterOperator, Relation
 from service_core.analytics.reads.event_row import EventRowList
-from service_core.delivery.lake.columns import EVENT_LAKE_COLUMNS, SCHEMA_VERSION
+from service_core.delivery.lake.columns import EVENT_LAKE_COLUMNS, MONEY_TABLES, SCHEMA_VERSION, LakeColumn
 from service_core.delivery.lake.models import DEFINITIONS, MANIFEST_NAME
 from service_core.extensions.registry import Registry
 from service_core.ingestion.channel_rules import RULES_VERSION
@@ -194,13 +194,9 @@ def _render_internal_columns() -> str:
 
 
 def _render_lake() -> str:
-    rows = (
-        (format_code(c.name), c.type_name, "" if c.is_required else "yes", c.description)
-        for c in EVENT_LAKE_COLUMNS
-    )
     intro = (
         f"Each workspace has a folder named by its public id, with `{MANIFEST_NAME}` and "
-        "`events/date=YYYY-MM-DD/<digest>.parquet`. The manifest lists the files that belong together: read those, never "
+        "`events/date=YYYY-MM-DD/<digest>.parquet`; further tables are in folders of their names. The manifest lists the files that belong together: read those, never "
         f"all that lie there. Version {SCHEMA_VERSION} of the layout."
     )
     terms = ((format_code(name), meaning) for name, meaning in DEFINITIONS.items())
@@ -209,9 +205,22 @@ def _render_lake() -> str:
         intro,
         render_section("Manifest", "Terms of the manifest.", render_table(("term", "meaning"), terms)),
         render_section(
-            "Columns", "In the order of the files.", render_table(("column", "type", "null", "meaning"), rows)
+            "Columns",
+            "Those of the events, in the order of the files.",
+            _render_lake_columns(EVENT_LAKE_COLUMNS),
+        ),
+        *(
+            render_section(f"`{table.name}`", table.description, _render_lake_columns(table.columns))
+            for table in MONEY_TABLES
         ),
     )
+
+
+def _render_lake_columns(columns: Iterable[LakeColumn]) -> str:
+    rows = (
+        (format_code(c.name), c.type_name, "" if c.is_required else "yes", c.description) for c in columns
+    )
+    return render_table(("column", "type", "null", "meaning"), rows)
 
 
 def _render_errors() -> str:

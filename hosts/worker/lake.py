@@ -1,6 +1,7 @@
 """Writes the lakes of a deployment: Parquet by Polars, and the task that writes what is due."""
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
@@ -9,7 +10,8 @@ from uuid import UUID
 from hosts.composition.ports import Ports
 from service_core.analytics.reads.export_streams import RowBatch
 from service_core.delivery.exports.table import CellFormat
-from service_core.delivery.lake.columns import EVENT_LAKE_COLUMNS, MONEY_DECIMALS, LakeColumn
+from service_core.delivery.lake.columns import MONEY_DECIMALS, LakeColumn
+from service_core.delivery.lake.money_tables import MoneyTableReader
 from service_core.delivery.lake.ports import LakeStorage
 from service_core.delivery.lake.write_lake import LakeWriter
 from service_core.kernel.errors import StartupError
@@ -36,7 +38,11 @@ def build_lake_writer(ports: Ports) -> LakeWriter:
         return max((done.completed_at for done in erasures if done.completed_at is not None), default=None)
 
     return ports.build_from_adapters(
-        LakeWriter, storage=storage, last_erased_at=last_erased_at, create_file=PolarsParquetFile
+        LakeWriter,
+        storage=storage,
+        last_erased_at=last_erased_at,
+        create_file=PolarsParquetFile,
+        money=ports.build_from_adapters(MoneyTableReader),
     )
 
 
@@ -65,22 +71,27 @@ async def write_and_log_due_lakes(writer: LakeWriter, interval: timedelta) -> No
 
 
 class PolarsParquetFile:
-    """A Parquet file of events, made by Polars. The same events in the same order give the same bytes."""
+    """A Parquet file, made by Polars. The same rows in the same order give the same bytes.
 
-    def __init__(self) -> None:
+    Args:
+        columns: of the file.
+    """
+
+    def __init__(self, columns: Sequence[LakeColumn]) -> None:
+        self._columns = columns
         self._frames: list[pl.DataFrame] = []
 
     def add_rows(self, batch: RowBatch) -> int:
-        """Adds a batch of events; returns how many they are."""
+        """Adds a batch of rows; returns how many they are."""
         from hosts.worker.export_formats import build_frame  # noqa: PLC0415 - with it come the data frames
 
-        frame = build_frame(EVENT_LAKE_COLUMNS, batch)
-        self._frames.append(frame.select(map(_typed_column, EVENT_LAKE_COLUMNS)))
+        frame = build_frame(self._columns, batch)
+        self._frames.append(frame.select(map(_typed_column, self._columns)))
         return len(frame)
 
     @property
     def memory_bytes(self) -> int:
-        """Returns about how many bytes its events take in memory."""
+        """Returns about how many bytes its rows take in memory."""
         return sum(int(frame.estimated_size()) for frame in self._frames)
 
     def encode(self) -> bytes:

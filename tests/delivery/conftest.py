@@ -23,13 +23,13 @@ JULY = {"start_date": "2026-07-01", "end_date": "2026-07-07"}
 class ExportClient:
     """A client of the API, and the hands of its operator."""
 
-    def __init__(self, folder, events, more_settings=None):
+    def __init__(self, folder, events, more_settings=None, registry=None):
         self.folder = folder
         self.now = NOW
         settings = Settings.model_validate(
             {"storage": {"events": events}, "http": {"root_url": "https://t.example"}} | (more_settings or {})
         )
-        self.service = compose(settings, folder, clock=lambda: self.now)
+        self.service = compose(settings, folder, clock=lambda: self.now, registry=registry)
         self.exporter = build_export_worker(self.service.ports)
         self.keys = {}
         self.workspaces = {}

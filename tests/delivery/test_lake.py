@@ -26,8 +26,8 @@ EARLY = datetime(2026, 6, 1, tzinfo=UTC)
 class LakeClient(ExportClient):
     """A deployment with a lake, and a reader of its files."""
 
-    def __init__(self, folder, events):
-        super().__init__(folder, events, {"lake": {"storage": "local:///lake"}})
+    def __init__(self, folder, events, registry=None):
+        super().__init__(folder, events, {"lake": {"storage": "local:///lake"}}, registry)
         self.writer = build_lake_writer(self.service.ports)
         self.builder = None
 
@@ -45,7 +45,7 @@ class LakeClient(ExportClient):
 
     @property
     def stored(self):
-        return sorted(path.relative_to(self.root).as_posix() for path in self.root.rglob("*.parquet"))
+        return sorted(path.relative_to(self.root).as_posix() for path in self.root.glob("events/*/*.parquet"))
 
     async def write(self, **options):
         self.now += HOUR
@@ -293,7 +293,9 @@ async def test_manifest_names_columns_definitions_and_what_is_left_out(lake):
 def test_dbt_source_is_yaml_with_every_column():
     described = describe_dbt_sources("s3://bucket/lake/W1/")
     assert yaml.safe_load(yaml.safe_dump(described, sort_keys=False)) == described
-    (table,) = described["sources"][0]["tables"]
+    table, payments, spend = described["sources"][0]["tables"]
+    assert "tables.payments.files" in payments["meta"]["on_run_start"]
+    assert [column["name"] for column in spend["columns"]][:2] == ["date", "platform"]
     names = [column["name"] for column in table["columns"]]
     assert names == ["date", *(column.name for column in EVENT_LAKE_COLUMNS)]
     assert {"name": "event_id", "tests": ["not_null"]}.items() <= table["columns"][1].items()

@@ -1,9 +1,10 @@
 """Ports of the lake: where its files are, and who writes Parquet."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from service_core.analytics.reads.export_streams import RowBatch
+from service_core.delivery.lake.columns import LakeColumn
 
 
 class LakeStorage(Protocol):
@@ -23,18 +24,18 @@ class LakeStorage(Protocol):
 
 
 class ParquetFile(Protocol):
-    """A Parquet file of events that is being made, in memory."""
+    """A Parquet file of a table that is being made, in memory."""
 
     def add_rows(self, batch: RowBatch) -> int:
-        """Adds a batch of events; returns how many they are."""
+        """Adds a batch of rows; returns how many they are."""
 
     @property
     def memory_bytes(self) -> int:
-        """Returns about how many bytes its events take in memory."""
+        """Returns about how many bytes its rows take in memory."""
 
     def encode(self) -> bytes:
         """Returns the content of the file."""
 
 
-ParquetFileFactory = Callable[[], ParquetFile]
-"""Opens a file; the core has none, since it knows no data frames."""
+ParquetFileFactory = Callable[[Sequence[LakeColumn]], ParquetFile]
+"""Opens a file with some columns; the core has none, since it knows no data frames."""

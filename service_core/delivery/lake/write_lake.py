@@ -18,8 +18,22 @@ from service_core.analytics.ports import AggregateQuery, AggregateReader, QueryS
 from service_core.analytics.reads.export_streams import RowStreams
 from service_core.analytics.scope import scope_for_workspace_without_bots
 from service_core.commerce.sync.ports import SyncLeases
-from service_core.delivery.lake.columns import PARTITION_COLUMN, SCHEMA_VERSION
-from service_core.delivery.lake.models import MANIFEST_NAME, LakeFile, LakeManifest
+from service_core.delivery.lake.columns import (
+    EVENT_LAKE_COLUMNS,
+    MONEY_TABLES,
+    PARTITION_COLUMN,
+    PAYMENTS,
+    SCHEMA_VERSION,
+    SPEND,
+    LakeTable,
+)
+from service_core.delivery.lake.models import MANIFEST_NAME, LakeFile, LakeManifest, group_files_by_day
+from service_core.delivery.lake.money_tables import (
+    PAYMENT_REACH,
+    SPEND_RESTATED,
+    MoneyTableReader,
+    spans_of_days,
+)
 from service_core.delivery.lake.ports import LakeStorage, ParquetFileFactory
 from service_core.ingestion.ports import PersonalDataStore, SupersededEventStore
 from service_core.kernel.bucket_series import buckets_covering
@@ -65,6 +79,7 @@ class LakeWriter:
         superseded_events: events that are left out.
         queue: says up to when events are stored.
         last_erased_at: returns when the last person of a workspace was erased; then every day is read again.
+        money: reads payments and spend.
         leases: let one process at a time write the lake of a workspace.
         create_file: opens a Parquet file.
         clock: returns the current time.
@@ -80,6 +95,7 @@ class LakeWriter:
     superseded_events: SupersededEventStore
     queue: QueueStateReader
     last_erased_at: Callable[[UUID], Awaitable[datetime | None]]
+    money: MoneyTableReader
     leases: SyncLeases
     create_file: ParquetFileFactory
     clock: Clock
@@ -153,6 +169,17 @@ class LakeWriter:
                 files += await self._write_day(workspace, day, holder, stored)
             else:
                 files += kept[day]
+        emptied = kept.keys() - counts.keys()
+        days_by_table = {
+            PAYMENTS: _days_around(changed | emptied, PAYMENT_REACH),
+            SPEND: await self._changed_spend_days(workspace, reusable),
+        }
+        tables = {
+            table.name: await self._write_table(
+                table, workspace, days, previous=reusable, holder=holder, stored=stored
+            )
+            for table, days in days_by_table.items()
+        }
         superseded = await self._count_superseded(workspace)
         await self._acquire_or_renew_lease(workspace.id, holder)
         manifest = LakeManifest(
@@ -163,9 +190,10 @@ class LakeWriter:
             checked_at=reusable.checked_at if reusable else now,
             left_out={"superseded": superseded},
             files=tuple(files),
+            tables=tables,
         )
         await self.storage.write_file(f"{workspace.public_id}/{MANIFEST_NAME}", manifest.to_json())
-        for path in sorted(present - {file.path for file in files}):
+        for path in sorted(present - manifest.paths):
             await self._acquire_or_renew_lease(workspace.id, holder)
             await self.storage.delete_file(f"{workspace.public_id}/{path}")
         return manifest
@@ -173,10 +201,12 @@ class LakeWriter:
     async def _list_stored_files(self, workspace: Workspace, reusable: LakeManifest | None) -> set[str]:
         """Returns the paths of a manifest that is kept; for a full check those of the storage, interrupted runs included."""
         if reusable is not None:
-            return {file.path for file in reusable.files}
+            return reusable.paths
         folder = f"{workspace.public_id}/"
         return {
-            path.removeprefix(folder) for path in await self.storage.list_files(f"{folder}{_EVENTS_FOLDER}")
+            path.removeprefix(folder)
+            for table in (_EVENTS_FOLDER, *(table.name for table in MONEY_TABLES))
+            for path in await self.storage.list_files(f"{folder}{table}")
         }
 
     async def _reusable_manifest(
@@ -243,23 +273,76 @@ class LakeWriter:
         span = TimeRange(day_start(day, workspace.zone), day_start(day + timedelta(days=1), workspace.zone))
         files = []
         async for content, rows in self._encode_files(self._scope(workspace, span)):
-            digest = hashlib.sha256(content).hexdigest()
-            path = f"{_EVENTS_FOLDER}/{PARTITION_COLUMN}={day}/{digest[:32]}.parquet"
-            if path not in stored:
-                await self.storage.write_file(f"{workspace.public_id}/{path}", content)
-            files.append(LakeFile(path, day, rows, len(content), digest))
+            files.append(
+                await self._store_file(workspace, _EVENTS_FOLDER, day, content, rows=rows, stored=stored)
+            )
             await self._acquire_or_renew_lease(workspace.id, holder)
         return files
 
+    async def _store_file(
+        self,
+        workspace: Workspace,
+        folder: str,
+        day: date,
+        content: bytes,
+        *,
+        rows: int,
+        stored: Collection[str],
+    ) -> LakeFile:
+        """Stores a file of a day, unless it is stored with the same content; returns it."""
+        digest = hashlib.sha256(content).hexdigest()
+        path = f"{folder}/{PARTITION_COLUMN}={day}/{digest[:32]}.parquet"
+        if path not in stored:
+            await self.storage.write_file(f"{workspace.public_id}/{path}", content)
+        return LakeFile(path, day, rows, len(content), digest)
+
+    async def _write_table(
+        self,
+        table: LakeTable,
+        workspace: Workspace,
+        days: Collection[date],
+        *,
+        previous: LakeManifest | None,
+        holder: UUID,
+        stored: Collection[str],
+    ) -> tuple[LakeFile, ...]:
+        """Writes the files of some days of a table, in place of those of the last manifest; returns those of all days."""
+        read = self.money.read_payments if table is PAYMENTS else self.money.read_spend
+        kept = group_files_by_day(previous.tables.get(table.name, ())) if previous else {}
+        by_day = {day: files for day, files in kept.items() if day not in days}
+        for first, last in spans_of_days(days):
+            for day, batch in (await read(workspace, first, last)).items():
+                if day not in days:
+                    continue
+                file = self.create_file(table.columns)
+                rows = await asyncio.to_thread(file.add_rows, batch)
+                content = await asyncio.to_thread(file.encode)
+                by_day[day] = (
+                    await self._store_file(workspace, table.name, day, content, rows=rows, stored=stored),
+                )
+            await self._acquire_or_renew_lease(workspace.id, holder)
+        return tuple(file for day in sorted(by_day) for file in by_day[day])
+
+    async def _changed_spend_days(self, workspace: Workspace, previous: LakeManifest | None) -> set[date]:
+        """Returns the days whose spend may differ from the files: lately restated ones, and those with another number of rows."""
+        counts = await self.money.count_spend_by_day(workspace)
+        if previous is None:
+            return set(counts)
+        rows = {file.day: file.rows for file in previous.tables.get(SPEND.name, ())}
+        restated = local_date(self.clock(), workspace.zone) - SPEND_RESTATED
+        return {
+            day for day in counts.keys() | rows.keys() if day >= restated or counts.get(day) != rows.get(day)
+        }
+
     async def _encode_files(self, scope: QueryScope) -> AsyncIterator[tuple[bytes, int]]:
         """Yields the files of a scope and their number of rows; files of the same events are the same."""
-        file, rows = self.create_file(), 0
+        file, rows = self.create_file(EVENT_LAKE_COLUMNS), 0
         async with aclosing(self.streams.stream_events_newest_first(scope, _NO_LIMIT)) as batches:
             async for batch in batches:
                 rows += await asyncio.to_thread(file.add_rows, batch)
                 if rows >= self.rows_per_file or file.memory_bytes >= self.bytes_per_file:
                     yield await asyncio.to_thread(file.encode), rows
-                    file, rows = self.create_file(), 0
+                    file, rows = self.create_file(EVENT_LAKE_COLUMNS), 0
         if rows:
             yield await asyncio.to_thread(file.encode), rows
 
@@ -269,6 +352,10 @@ class LakeWriter:
             async for some in batches:
                 count += len(some)
         return count
+
+
+def _days_around(days: Collection[date], reach: timedelta) -> set[date]:
+    return {day + timedelta(days=offset) for day in days for offset in range(-reach.days, reach.days + 1)}
 
 
 async def read_manifest(storage: LakeStorage, workspace: Workspace) -> LakeManifest | None:
