@@ -150,7 +150,7 @@ class _CompressedResponse:
         if self._start is not None:
             start, self._start = self._start, None
             more = more and _content_length(start) != len(body)  # a framework may send the end apart
-            self._begin(start, body, more=more)
+            self._choose_encoding_and_set_headers(start, body, more=more)
             await self._send(start)
             if start["status"] == _NOT_MODIFIED:
                 body, more = b"", False
@@ -161,7 +161,7 @@ class _CompressedResponse:
                 return
         await self._send({"type": "http.response.body", "body": body, "more_body": more})
 
-    def _begin(self, start: Message, body: bytes, *, more: bool) -> None:
+    def _choose_encoding_and_set_headers(self, start: Message, body: bytes, *, more: bool) -> None:
         """Decides on compression and 304, and changes the headers accordingly."""
         headers = [(name.lower(), value) for name, value in start.get("headers", ())]
         present = dict(headers)

@@ -246,6 +246,7 @@ from service_core.analytics.measures import sum_column as sum_column
 from service_core.analytics.measures import touch_column as touch_column
 from service_core.analytics.paths.ports import PathReader as PathReader
 from service_core.analytics.paths.ports import PathSession as PathSession
+from service_core.analytics.paths.ports import PathSessionPage as PathSessionPage
 from service_core.analytics.paths.ports import PathSessionsQuery as PathSessionsQuery
 from service_core.analytics.paths.ports import PathsQuery as PathsQuery
 from service_core.analytics.paths.ports import PathsResult as PathsResult

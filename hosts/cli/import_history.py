@@ -100,7 +100,7 @@ async def _plan_or_remove(
             dry_run=dry_run,
         )
         if complete and not dry_run:
-            await ports.build_from_adapters(ImportRemoval).complete_requested()
+            await ports.build_from_adapters(ImportRemoval).complete_requested_removals()
             done = await ports.workspace.imports.find_import(import_id)
             return removal if done is None else removal._replace(job=done)
         return removal

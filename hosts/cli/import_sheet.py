@@ -18,7 +18,7 @@ def print_sheet_as_json(facts: Mapping[str, Any], sheet: Mapping[str, Mapping[st
     from service_core.ingestion.import_sources.reconciliation import reconciliation_lines_by_day
 
     days = reconciliation_lines_by_day(sheet, ACCEPTED)
-    typer.echo(json.dumps({**facts, **_total(days), "days": days}, indent=2, ensure_ascii=False))
+    typer.echo(json.dumps({**facts, **_sum_days(days), "days": days}, indent=2, ensure_ascii=False))
 
 
 def print_reconciliation_sheet(file_name: str, sheet: Mapping[str, Mapping[str, int]]) -> None:
@@ -36,7 +36,7 @@ def print_reconciliation_sheet(file_name: str, sheet: Mapping[str, Mapping[str, 
     shown = days[-_SHOWN_DAYS:]
     for line in shown:
         table.add_row(line["day"] or "no day", *_cells(line))
-    table.add_row("All days", *_cells(_total(days)))
+    table.add_row("All days", *_cells(_sum_days(days)))
     console = output_console()
     console.print(table, "", markup=False)
     if len(days) > len(shown):
@@ -51,7 +51,7 @@ def _cells(line: Mapping[str, Any]) -> tuple[str, str, str]:
     return f"{line['rows']:,}", f"{line['accepted']:,}", ", ".join(named) or "none"
 
 
-def _total(days: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def _sum_days(days: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     differences: Counter[str] = Counter()
     rows = accepted = 0
     for line in days:

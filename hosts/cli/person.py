@@ -110,7 +110,7 @@ async def _request_erasure(config: Path, public_id: str | None, person: str, *, 
         erasure = request_erasure(chosen.id, person, "command line", ports.clock())
         await ports.workspace.erasures.save_erasure(erasure)
         if complete:
-            completed = await build_person_erasure(ports).complete_requested()
+            completed = await build_person_erasure(ports).complete_requested_removals()
             return next((done for done in completed if done.id == erasure.id), erasure)
         return erasure
 

@@ -154,13 +154,13 @@ def _print_tables(
     registry: "Registry", settings: "Settings | None", totals: "Mapping[str, PluginTotals] | None"
 ) -> None:
     console = output_console()
-    for table in _tables(registry, settings, totals):
+    for table in _build_tables(registry, settings, totals):
         console.print(table)
         console.print()
     console.print(render_table(("plugins",), [(", ".join(registry.plugins),)]))
 
 
-def _tables(
+def _build_tables(
     registry: "Registry", settings: "Settings | None", totals: "Mapping[str, PluginTotals] | None"
 ) -> "Iterator[Table]":
     levels = _read_levels(registry)
@@ -210,7 +210,7 @@ def _read_levels(registry: "Registry") -> "Mapping[str, str]":
 
 
 def _plugin_row(plugin: "LoadedPlugin", level: str) -> tuple[str, ...]:
-    counts = ((hook.replace("_", " "), len(ids)) for hook, ids in plugin.provided_ids.items())
+    counts = ((hook.replace("_", " "), len(ids)) for hook, ids in plugin.provided_ids_by_hook.items())
     provides = ", ".join(f"{count} {noun if count > 1 else noun.removesuffix('s')}" for noun, count in counts)
     return plugin.installed.name, plugin.label, plugin.version, plugin.installed.package, level, provides
 

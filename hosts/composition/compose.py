@@ -27,7 +27,7 @@ from service_core.api.dispatch import Dispatcher
 from service_core.api.http_messages import ApiRequest, ApiResponse
 from service_core.api.readiness import Probe
 from service_core.api.routes import Routes
-from service_core.api.write_finder import write_finder
+from service_core.api.write_finder import create_write_finder
 from service_core.changes.batched_writes import WriteRoutes
 from service_core.extensions.adapters import Adapter
 from service_core.extensions.discovery import ALL_PLUGINS, PluginFault, PluginSelection
@@ -202,7 +202,7 @@ def compose(
     for model, value in plugin_settings.items():
         bindings.bind(model, value)
     operations = [bind_operation(operation, bindings) for operation in ports.registry.operations]
-    bindings.get_or_build(WriteRoutes).connect(write_finder(Routes(operations)))
+    bindings.get_or_build(WriteRoutes).connect(create_write_finder(Routes(operations)))
     past_operations = PastOperations(ports, settings)
     dispatcher = Dispatcher(
         operations,
@@ -211,7 +211,7 @@ def compose(
         clock=clock,
         codec=CODEC,
         encode_arrow=encode_arrow_stream,
-        file_write=bindings.get_or_build(ApprovalFiling).file_write,
-        open_past=past_operations.open,
+        store_write_for_approval=bindings.get_or_build(ApprovalFiling).store_write_for_approval,
+        open_past=past_operations.open_operation_as_of,
     )
     return Service(settings, ports, dispatcher, bindings, past_operations)

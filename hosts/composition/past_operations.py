@@ -99,7 +99,7 @@ class PastOperations:
             await record.save_event_store(replace(known, definitions=digest, answers_since=now))
 
     @asynccontextmanager
-    async def open(
+    async def open_operation_as_of(
         self, operation: Operation, caller: Caller, as_of: datetime
     ) -> AsyncIterator[PastOperation]:
         """Gives an operation over the facts of an instant, and the caller of then.
@@ -222,7 +222,7 @@ class PastOperations:
         async with AsyncExitStack() as opened:
             try:
                 async with asyncio.timeout(self._settings.history.restore_seconds):
-                    restored = await self._restore(workspace, as_of, state, opened)
+                    restored = await self._restore_workspace_and_events(workspace, as_of, state, opened)
             except TimeoutError:
                 raise ServiceUnavailable(
                     "The facts of the instant could not be restored in time",
@@ -232,7 +232,7 @@ class PastOperations:
             restored.resources = opened.pop_all()
             return restored
 
-    async def _restore(
+    async def _restore_workspace_and_events(
         self, workspace: Workspace, as_of: datetime, state: EventHistoryState, opened: AsyncExitStack
     ) -> _Restored:
         history = self._ports.workspace.history
@@ -247,7 +247,9 @@ class PastOperations:
         opened.push_async_callback(events.aclose)
         await events.start()
         await self._copy_events(workspace.id, as_of, events)
-        return _Restored(opened, workspaces[0], await self._bind(events, past_workspace, as_of, state))
+        return _Restored(
+            opened, workspaces[0], await self._bind_to_past_stores(events, past_workspace, as_of, state)
+        )
 
     async def _copy_events(self, workspace_id: UUID, as_of: datetime, store: Any) -> None:
         events = self._ports.events
@@ -262,7 +264,7 @@ class PastOperations:
         for event_id in await events.list_revoked_links_as_of(workspace_id, as_of):
             await store.revoke_identity_link(workspace_id, event_id)
 
-    async def _bind(
+    async def _bind_to_past_stores(
         self, events: Any, past_workspace: WorkspaceStore, as_of: datetime, state: EventHistoryState
     ) -> Bindings:
         present = self._ports

@@ -65,7 +65,7 @@ def _describe_plugin(plugin: LoadedPlugin) -> dict[str, Any]:
         "reads": [kind.value for kind in plugin.info.reads],
         "settings": sorted(plugin.info.settings.model_fields) if plugin.info.settings is not None else [],
         "connections": _describe_connections(plugin),
-        "provides": {hook: list(ids) for hook, ids in plugin.provided_ids.items()},
+        "provides": {hook: list(ids) for hook, ids in plugin.provided_ids_by_hook.items()},
     }
 
 
@@ -93,7 +93,7 @@ def _describe_tasks(
     """Returns the background tasks of a plugin; their runs are null if they are unknown."""
     tasks = []
     for hook in TASK_TYPE_BY_HOOK:
-        for id_ in plugin.provided_ids.get(hook, ()):
+        for id_ in plugin.provided_ids_by_hook.get(hook, ()):
             known = None if runs is None else runs.get((hook, id_))
             tasks.append(
                 {

@@ -81,14 +81,14 @@ class _WatchedCall:
         """Returns what begins a call of a method."""
         return partial(cls, plugin, method, observe)
 
-    def end_step(self, began: float, *, on_loop: bool) -> None:
+    def add_step_and_log_if_blocking(self, began: float, *, on_loop: bool) -> None:
         """Adds a step; one that blocked the event loop is logged."""
         seconds = time.monotonic() - began
         self._seconds += seconds
         if on_loop:
             log_if_blocking(self._plugin.name, self._method, seconds)
 
-    def finish(self, error: Exception | None = None, seconds: float | None = None) -> None:
+    def report_call(self, error: Exception | None = None, seconds: float | None = None) -> None:
         """Reports the finished call; an exception that the port does not declare is marked with the plugin."""
         is_fault = error is not None and _is_fault(self._method, error)
         if is_fault and error is not None:
@@ -115,9 +115,9 @@ async def _await_and_finish(begin: Callable[[], Awaitable[Any]], call: _WatchedC
     try:
         result = await _TimedSteps(begin(), call)
     except Exception as error:
-        call.finish(error, time.monotonic() - began)
+        call.report_call(error, time.monotonic() - began)
         raise
-    call.finish(seconds=time.monotonic() - began)
+    call.report_call(seconds=time.monotonic() - began)
     return result
 
 
@@ -136,9 +136,9 @@ def _watch_async_generator_function(
                         break
                     yield value
             except Exception as error:
-                call.finish(error)
+                call.report_call(error)
                 raise
-        call.finish()
+        call.report_call()
 
     return watched
 
@@ -158,14 +158,14 @@ def _watch_generator_function(
                 except StopIteration:
                     break
                 finally:
-                    call.end_step(began, on_loop=on_loop)
+                    call.add_step_and_log_if_blocking(began, on_loop=on_loop)
                 yield value
         except Exception as error:
-            call.finish(error)
+            call.report_call(error)
             raise
         finally:
             values.close()
-        call.finish()
+        call.report_call()
 
     return watched
 
@@ -177,13 +177,13 @@ def _watch_function(method: Callable[..., Any], begin_call: Callable[[], _Watche
         try:
             result = method(*arguments, **named)
         except Exception as error:
-            call.finish(error, time.monotonic() - began)
+            call.report_call(error, time.monotonic() - began)
             raise
         finally:
-            call.end_step(began, on_loop=_runs_on_event_loop())
+            call.add_step_and_log_if_blocking(began, on_loop=_runs_on_event_loop())
         if inspect.iscoroutine(result):
             return _await_and_finish(lambda: result, call)
-        call.finish()
+        call.report_call()
         return result
 
     return watched
@@ -214,7 +214,7 @@ class _TimedSteps:
             except StopIteration as finished:
                 return finished.value
             finally:
-                self._call.end_step(began, on_loop=True)
+                self._call.add_step_and_log_if_blocking(began, on_loop=True)
             try:
                 sent = yield awaited
                 step = partial(next, steps) if sent is None else partial(steps.send, sent)

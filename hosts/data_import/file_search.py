@@ -26,7 +26,7 @@ _UNREADABLE: Final = (EOFError, OSError, zlib.error)
 class UploadedFileSearch:
     """Implements the port `ImportFileSearch`; a file is copied to a private folder, since readers take paths."""
 
-    async def find_entries(
+    async def find_first_wanted_entries(
         self, job: ImportJob, open_file: ByteStreamOpener, is_wanted: Callable[[Any], bool], limit: int
     ) -> list[Any]:
         """Returns the first entries that a function picks."""

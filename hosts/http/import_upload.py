@@ -94,10 +94,10 @@ async def _send_json_result(upload: _Upload, send: Send) -> None:
         job, _ = await upload.authorize()
         stored = await upload.store_body(job)
     except ApiError as error:
-        await _send(send, error.status, (b"connection", b"close"), json.dumps(error.body()).encode())
+        await _send_response(send, error.status, (b"connection", b"close"), json.dumps(error.body()).encode())
     else:
         body = json.dumps({"id": str(stored.id), "status": stored.status.value}).encode()
-        await _send(send, 200, None, body)
+        await _send_response(send, 200, None, body)
 
 
 async def _redirect_browser_to_import(upload: _Upload, send: Send, app_path: str) -> None:
@@ -109,7 +109,7 @@ async def _redirect_browser_to_import(upload: _Upload, send: Send, app_path: str
         await upload.store_form_file(job)
     except ApiError as error:
         back += f"?problem={error.code or 'upload_failed'}"
-    await _send(send, 303, (b"location", back.encode()), b"")
+    await _send_response(send, 303, (b"location", back.encode()), b"")
 
 
 async def _iterate_body(receive: Receive) -> _Body:
@@ -150,10 +150,10 @@ async def _iterate_form_file(body: _Body, boundary: bytes) -> _Body:
 
 def _decode_in_small_pieces(decoder: MultipartDecoder, chunk: bytes) -> Iterator[object]:
     for start in range(0, len(chunk), _MAX_PIECE_BYTES):
-        yield from _decode(decoder, chunk[start : start + _MAX_PIECE_BYTES])
+        yield from _decode_multipart_chunk(decoder, chunk[start : start + _MAX_PIECE_BYTES])
 
 
-def _decode(decoder: MultipartDecoder, chunk: bytes) -> list[object]:
+def _decode_multipart_chunk(decoder: MultipartDecoder, chunk: bytes) -> list[object]:
     """Returns the parts of a form that a piece of its body completes."""
     next_event: Callable[[], object] = decoder.next_event
     events: list[object] = []
@@ -166,7 +166,7 @@ def _decode(decoder: MultipartDecoder, chunk: bytes) -> list[object]:
     return events
 
 
-async def _send(send: Send, status: int, header: tuple[bytes, bytes] | None, body: bytes) -> None:
+async def _send_response(send: Send, status: int, header: tuple[bytes, bytes] | None, body: bytes) -> None:
     headers = [*_HEADERS, (b"content-length", b"%d" % len(body)), *([header] if header else [])]
     if body:
         headers.append((b"content-type", b"application/json"))

@@ -292,9 +292,9 @@ class FeatureCall:
         task = asyncio.ensure_future(answer(self))
         task.add_done_callback(lambda _: self._messages.put_nowait(None))
         first = await self._messages.get()
-        return render(task.result()) if first is None else self._stream(first, task, render)
+        return render(task.result()) if first is None else self._stream_result(first, task, render)
 
-    async def _stream(
+    async def _stream_result(
         self, first: Result, task: asyncio.Future[Result], render: Callable[[Result], bytes]
     ) -> AsyncIterator[bytes]:
         message: Result | None = first

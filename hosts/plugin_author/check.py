@@ -72,7 +72,7 @@ def check_plugin(path: Path, *, with_types: bool = True) -> PluginReport:
         raise StartupError(f"{fault.filename or path} cannot be parsed: {fault.msg}.") from None
     with tempfile.TemporaryDirectory(prefix="touchpoint-plugin-") as temporary:
         site = _write_entry_point(plugin, Path(temporary))
-        described = _describe(plugin, site)
+        described = _describe_in_subprocess(plugin, site)
         results = [
             *_check_declaration(described),
             _findings_rule("imports", Level.BRONZE, lambda: [
@@ -136,7 +136,7 @@ def _write_entry_point(plugin: CheckedPlugin, folder: Path) -> Path:
     return folder
 
 
-def _describe(plugin: CheckedPlugin, site: Path) -> dict[str, Any]:
+def _describe_in_subprocess(plugin: CheckedPlugin, site: Path) -> dict[str, Any]:
     """Returns what the plugin declares, its faults, and the names of the credentials of its connections."""
     folder = "" if plugin.metadata else str(plugin.search_path)
     environment = plugin.environment

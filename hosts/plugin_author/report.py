@@ -88,7 +88,7 @@ class PluginReport:
         return {
             "plugin": self.name,
             "level": self.level,
-            "versions": _versions(),
+            "versions": _package_versions(),
             "declared": dict(self.declared),
             "rules": [asdict(result) for result in self.results],
             "tests": [asdict(test) for test in self.tests],
@@ -102,7 +102,7 @@ class PluginReport:
                 f"# Check of the plugin {self.name}",
                 "",
                 f"Level: **{self.level or 'none'}**. "
-                + ", ".join(f"{name} {number}" for name, number in _versions().items())
+                + ", ".join(f"{name} {number}" for name, number in _package_versions().items())
                 + ".",
                 "",
                 "| rule | level | result | seconds |",
@@ -129,7 +129,7 @@ class PluginReport:
 _RESULT_WORDS: "Mapping[bool | None, str]" = {True: "passed", False: "failed", None: "did not run"}
 
 
-def _versions() -> dict[str, str]:
+def _package_versions() -> dict[str, str]:
     return {
         "touchpoint": version("touchpoint-analytics"),
         "plugin API": API_VERSION,

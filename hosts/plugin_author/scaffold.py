@@ -81,7 +81,7 @@ def _example_files(kind: str, name: str) -> tuple[str, str]:
     page = installed_docs_folder() / declared.page if declared.page else TEMPLATES / f"{kind}.md"
     (_, module), (_, test), *_ = _FILE_IN_PAGE.findall(page.read_text(encoding="utf-8"))
     renamed = declared.renamed if declared.page else _RENAMED_IN_TEMPLATES
-    return _rename(module, renamed, name), _rename(_without_installed_test(test), renamed, name)
+    return _rename_words(module, renamed, name), _rename_words(_without_installed_test(test), renamed, name)
 
 
 def _example_assets(kind: str, name: str) -> list[tuple[str, str]]:
@@ -90,7 +90,7 @@ def _example_assets(kind: str, name: str) -> list[tuple[str, str]]:
         return []
     found = _ASSET_IN_PAGE.findall((TEMPLATES / f"{kind}.md").read_text(encoding="utf-8"))
     return [
-        (_rename(path, _RENAMED_IN_TEMPLATES, name), _rename(text, _RENAMED_IN_TEMPLATES, name))
+        (_rename_words(path, _RENAMED_IN_TEMPLATES, name), _rename_words(text, _RENAMED_IN_TEMPLATES, name))
         for path, text in found
     ]
 
@@ -101,7 +101,7 @@ def _without_installed_test(test: str) -> str:
     return shortened if shortened == test else shortened.replace(_REGISTRY_IMPORT, "")
 
 
-def _rename(text: str, renamed: Mapping[str, str], name: str) -> str:
+def _rename_words(text: str, renamed: Mapping[str, str], name: str) -> str:
     """Returns an example with its names replaced by those of the plugin."""
     for old, new in renamed.items():
         pattern = re.escape(old) if old.startswith('"') else rf"\b{re.escape(old)}\b"

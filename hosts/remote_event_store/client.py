@@ -56,7 +56,7 @@ class RemoteEventStore:
         """
         if not events:
             return 0
-        return int(await self._request(MessageKind.APPEND, self._encode_batch(events)))
+        return int(await self._request_answer(MessageKind.APPEND, self._encode_batch(events)))
 
     async def session_states(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
         """Returns the states of sessions; see `EventStore.session_states`.
@@ -65,7 +65,7 @@ class RemoteEventStore:
             StoreUnavailable: the store failed, or its process has ended.
         """
         return decode_session_states(
-            await self._request(MessageKind.SESSION_STATES, encode_session_keys(keys))
+            await self._request_answer(MessageKind.SESSION_STATES, encode_session_keys(keys))
         )
 
     async def find_events_by_id(
@@ -77,10 +77,10 @@ class RemoteEventStore:
             StoreUnavailable: the store failed, or its process has ended.
         """
         return decode_stored_event_keys(
-            await self._request(MessageKind.EVENTS_BY_ID, encode_event_ids(workspace_id, event_ids))
+            await self._request_answer(MessageKind.EVENTS_BY_ID, encode_event_ids(workspace_id, event_ids))
         )
 
-    async def _request(self, kind: MessageKind, payload: bytes) -> bytes:
+    async def _request_answer(self, kind: MessageKind, payload: bytes) -> bytes:
         try:
             async with self._one_request:
                 await write_message(self._writer, kind, payload)

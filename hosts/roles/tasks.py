@@ -158,13 +158,13 @@ def build_person_erasure(ports: Ports) -> PersonErasure:
 
 async def complete_requested_erasures(erasure: PersonErasure) -> None:
     """Completes requested erasures, and logs their ids."""
-    for completed in await erasure.complete_requested():
+    for completed in await erasure.complete_requested_removals():
         _privacy_log.info("erasure %s of workspace %s is completed", completed.id, completed.workspace_id)
 
 
 async def remove_requested_imports(removal: ImportRemoval) -> None:
     """Removes the imports whose removal is requested, and logs their ids."""
-    for job in await removal.complete_requested():
+    for job in await removal.complete_requested_removals():
         _privacy_log.info("import %s of workspace %s is removed", job.id, job.workspace_id)
 
 
@@ -218,9 +218,9 @@ async def delete_and_log_old_quarantine_unless_kept_forever(ports: Ports, retent
 
 def export_task(ports: Ports, exporter: ExportWorker, stop: asyncio.Event) -> Work:
     """Runs export jobs, where the process that answers requests runs them."""
-    return ports.jobs.run_worker(exporter.run_next, stop)
+    return ports.jobs.run_worker(exporter.run_next_job, stop)
 
 
 def import_task(ports: Ports, stop: asyncio.Event) -> Work:
     """Runs import jobs, where the process that answers requests runs them."""
-    return ports.jobs.run_worker(build_import_worker(ports).run_next, stop)
+    return ports.jobs.run_worker(build_import_worker(ports).run_next_job, stop)

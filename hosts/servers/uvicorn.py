@@ -62,7 +62,7 @@ class _ConnectionWithTimeouts(HttpToolsProtocol):
         super().data_received(data)
         scope: Mapping[str, Any] = self.scope
         if self._header_bytes > _MAX_HEADER_BYTES:
-            self._refuse(431)
+            self._send_error_and_close(431)
         elif "method" in scope:  # the header is there as a whole
             self._cancel_header_timeout()
         elif self._late is None:
@@ -103,9 +103,9 @@ class _ConnectionWithTimeouts(HttpToolsProtocol):
             self._start_request_timeout()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the words of the parser tell a client nothing
-        self._refuse(400)
+        self._send_error_and_close(400)
 
-    def _refuse(self, status: int) -> None:
+    def _send_error_and_close(self, status: int) -> None:
         """Answers an error in a header, and closes the connection once the client has had time to read the answer."""
         if self._refused:
             return

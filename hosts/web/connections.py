@@ -145,7 +145,7 @@ async def _connections_page(view: WorkspaceView, note: FormNote | None = None, s
     providers, connections = await view.get("/providers"), await view.get("/connections")
     cards: list[dict[str, Any]] = []
     if providers.ok and connections.ok:
-        cards = _cards(view, providers.body["providers"], connections.body["connections"])
+        cards = _build_connection_cards(view, providers.body["providers"], connections.body["connections"])
     failed = next((read for read in (providers, connections) if not read.ok), None)
     http = view.context.service.settings.http
     return await view.render(
@@ -160,17 +160,17 @@ async def _connections_page(view: WorkspaceView, note: FormNote | None = None, s
     )
 
 
-def _cards(
+def _build_connection_cards(
     view: WorkspaceView, providers: Sequence[Answer], connections: Sequence[Answer]
 ) -> list[dict[str, Any]]:
     """Returns the cards: connected providers first, those without an installed plugin among them."""
     by_provider = {connection["provider"]: connection for connection in connections}
     installed = {provider["id"]: provider for provider in providers}
     ids = [*by_provider, *(id_ for id_ in installed if id_ not in by_provider)]
-    return [_card(view, id_, installed.get(id_), by_provider.get(id_)) for id_ in ids]
+    return [_build_connection_card(view, id_, installed.get(id_), by_provider.get(id_)) for id_ in ids]
 
 
-def _card(
+def _build_connection_card(
     view: WorkspaceView, provider_id: str, provider: Answer | None, connection: Answer | None
 ) -> dict[str, Any]:
     synced = connection and connection["last_synced_at"]

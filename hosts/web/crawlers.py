@@ -122,8 +122,8 @@ async def show_crawlers(context: PageContext, public_id: str) -> Response:
         truncated=crawlers.ok and crawlers.body["meta"]["truncated"],
         chosen_label=_chosen_label(chosen),
         all_link=state.link(**{"class": None, "crawler": None}),
-        series_card=_card("Requests over time", series, setting, link_of),
-        pages_card=_card("Most fetched pages", pages, setting, link_of),
+        series_card=_build_large_card("Requests over time", series, setting, link_of),
+        pages_card=_build_large_card("Most fetched pages", pages, setting, link_of),
     )
 
 
@@ -131,7 +131,7 @@ async def _read_crawlers(
     view: WorkspaceView, state: ViewState, filters: Sequence[Mapping[str, Any]]
 ) -> tuple[ApiResult, ...]:
     """Returns the answers by crawler, by kind, over time and by page."""
-    query = partial(_query, view, state)
+    query = partial(_query_including_bots, view, state)
     return await gather_two_at_a_time(
         (
             partial(query, filters[:1], dimensions=["crawler_class", "crawler"], limit=MAX_CRAWLERS),
@@ -152,7 +152,7 @@ def _chosen_filters(chosen: Mapping[str, str]) -> list[dict[str, Any]]:
     return [by_kind or {"dimension": "is_bot", "value": "true"}, *([by_crawler] if by_crawler else [])]
 
 
-async def _query(
+async def _query_including_bots(
     view: WorkspaceView, state: ViewState, filters: Sequence[Mapping[str, Any]], **plan: Any
 ) -> ApiResult:
     """Returns the answer about visitors with bots among them."""
@@ -229,7 +229,7 @@ def _chosen_label(chosen: Mapping[str, str]) -> str:
     return label_dimension_value("crawler_class", kind) if kind else ""
 
 
-def _card(title: str, read: ApiResult, setting: DisplayContext, link_of: LinkOf) -> Card:
+def _build_large_card(title: str, read: ApiResult, setting: DisplayContext, link_of: LinkOf) -> Card:
     """Returns the large card of an answer; one that says why there is none when the read failed."""
     if not read.ok:
         return message_card(title, read.message, "lg")

@@ -104,7 +104,7 @@ class _DocumentationView:
     async def page_response(self, page: Page) -> Response:
         """Returns a page with links to the page before and the page after it."""
         body, sections = _cached_html_and_section_anchors(page)
-        return await self._render(
+        return await self._render_with_relative_links(
             "documentation.html",
             page.path,
             page=page,
@@ -117,13 +117,17 @@ class _DocumentationView:
         """Returns the sections that match a query, the best first; the form alone without a query."""
         index = self._documentation.search_index
         matches = index.search_all_words_else_any(query, _MAX_RESULTS) if query else []
-        return await self._render("documentation_search.html", "search", query=query, matches=matches)
+        return await self._render_with_relative_links(
+            "documentation_search.html", "search", query=query, matches=matches
+        )
 
     async def not_found_response(self, path: str) -> Response:
         """Returns the page of an address without a page, with the search."""
-        return await self._render("documentation_not_found.html", path, 404)
+        return await self._render_with_relative_links("documentation_not_found.html", path, 404)
 
-    async def _render(self, template: str, path: str, status: int = 200, **values: Any) -> Response:
+    async def _render_with_relative_links(
+        self, template: str, path: str, status: int = 200, **values: Any
+    ) -> Response:
         """Renders a template; its links are relative to the path."""
         html = await render_template(
             template,

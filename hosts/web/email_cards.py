@@ -129,7 +129,7 @@ class CardEmailRenderer:
 
 def render_document(document: EmailDocument, form: Literal["txt", "html"]) -> str:
     """Returns an e-mail as plain text or as HTML."""
-    template = _environment().get_template(f"email_report.{form}")
+    template = _create_template_environment().get_template(f"email_report.{form}")
     return template.render(mail=document, chart_height=CHART_HEIGHT)
 
 
@@ -213,7 +213,7 @@ def _first_rows(table: Table | None) -> Table | None:
 
 
 @cache
-def _environment() -> Environment:
+def _create_template_environment() -> Environment:
     return Environment(
         loader=PackageLoader("hosts.web"),
         autoescape=select_autoescape(["html"]),

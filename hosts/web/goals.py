@@ -58,9 +58,9 @@ async def show_goals(context: PageContext, public_id: str) -> Response:
     catalog = context.component(Catalog)
     settings, conversions, visitors, values = await gather_or_cancel(
         view.get("/workspace/settings"),
-        _query(view, state, ["conversions"], limit=MAX_GOALS, by_name=True),
-        _query(view, state, ["visitors"], by_name=False),
-        _query(view, state, [_VALUE], limit=MAX_GOALS, by_name=True),
+        _query_with_page_filters(view, state, ["conversions"], limit=MAX_GOALS, by_name=True),
+        _query_with_page_filters(view, state, ["visitors"], by_name=False),
+        _query_with_page_filters(view, state, [_VALUE], limit=MAX_GOALS, by_name=True),
     )
     setting = build_display_context(catalog, view.workspace)
     own_names = settings.data.get("conversions")
@@ -87,7 +87,7 @@ async def show_goals(context: PageContext, public_id: str) -> Response:
     )
 
 
-async def _query(
+async def _query_with_page_filters(
     view: WorkspaceView, state: ViewState, metrics: Sequence[str], *, by_name: bool, **plan: Any
 ) -> ApiResult:
     """Returns the answer of a query in the range and with the filters of the page."""

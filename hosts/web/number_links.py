@@ -15,7 +15,7 @@ from service_core.analytics.measures import NOT_SET
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.models import BUCKET, OTHER_GROUP_LABEL
 from service_core.analytics.query.parse_filters import MAX_FILTERS
-from service_core.analytics.query.record_columns import has_receipt
+from service_core.analytics.query.record_columns import can_list_records
 from service_core.kernel.timestamps import format_timestamp
 
 MAX_LINKED_ROWS: Final = 100
@@ -30,7 +30,7 @@ LinkOf = Callable[[str, RowFilters], str]
 
 def has_receipt_page(catalog: Catalog, metric: str) -> bool:
     """Whether the records behind a metric can be listed."""
-    return metric in catalog.metrics and has_receipt(catalog.metrics[metric])
+    return metric in catalog.metrics and can_list_records(catalog.metrics[metric])
 
 
 def receipt_link(

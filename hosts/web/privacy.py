@@ -37,7 +37,7 @@ async def save_event_retention(context: PageContext, public_id: str) -> Response
         rules = validate_analytics_settings(replace(workspace.rules, event_retention_days=days))
     except BadRequest as refusal:
         return await _privacy_page(context, workspace, member, "", refusal)
-    await context.store.workspace_settings.save_workspace(replace(workspace, rules=rules))
+    await context.store.workspace_settings.replace_workspace_keeping_triggers(replace(workspace, rules=rules))
     return context.redirect_to(f"/w/{public_id}/privacy", done="saved")
 
 

@@ -18,7 +18,7 @@ PROOF_COOKIE: Final = "touchpoint-share"
 def is_unlocked_for_browser(context: PageContext, publication: SharedObject) -> bool:
     """Whether the page needs no password, or the browser has entered it."""
     proof = request.cookies.get(PROOF_COOKIE, "")
-    return context.component(SharePasswordAccess).is_unlocked(publication, proof)
+    return context.component(SharePasswordAccess).is_public_or_has_valid_proof(publication, proof)
 
 
 async def password_page(

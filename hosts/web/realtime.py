@@ -98,7 +98,9 @@ async def _load_page(
     )
     receipts = SpanReceipts(view.context.component(Catalog), state, overview)
     return RealtimePage(
-        _totals(counted.body, setting, receipts, view.caller.now) if counted.ok else (),
+        _build_visitor_and_revenue_numbers(counted.body, setting, receipts, view.caller.now)
+        if counted.ok
+        else (),
         _timeline_card(counted.body, setting, receipts)
         if counted.ok
         else message_card("By minute", counted.message, "lg"),
@@ -123,7 +125,7 @@ def _after(now: datetime) -> str:
     return format_timestamp(now + timedelta(milliseconds=1))
 
 
-def _totals(
+def _build_visitor_and_revenue_numbers(
     counts: Answer, setting: DisplayContext, receipts: SpanReceipts, now: datetime
 ) -> tuple[Number, ...]:
     money = setting.format_for("currency")

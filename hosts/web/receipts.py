@@ -20,7 +20,7 @@ from hosts.web.value_words import format_moment, humanize
 from hosts.web.view_state import ViewState, read_view_state
 from hosts.web.workspace_view import WorkspaceView, open_workspace_view
 from service_core.analytics.query.catalog import Catalog
-from service_core.analytics.query.record_columns import has_receipt
+from service_core.analytics.query.record_columns import can_list_records
 from service_core.kernel.timestamps import format_timestamp
 
 _DEFAULT_METRIC: Final = "visitors"
@@ -78,7 +78,7 @@ async def show_receipt(context: PageContext, public_id: str) -> Response:
         ),
         metric=metric,
         label=setting.label(metric),
-        metrics={id_: setting.label(id_) for id_, each in catalog.metrics.items() if has_receipt(each)},
+        metrics={id_: setting.label(id_) for id_, each in catalog.metrics.items() if can_list_records(each)},
         read=read,
         receipt=await _describe_receipt(view, read.data, state, setting) if read.ok else None,
         missing=explain_missing_values(context, read.data["unavailable"]) if read.ok else (),

@@ -110,7 +110,9 @@ def _plan_tokens_of_form(form: FormFields) -> list[str]:
 def fields_that_differ(settings: Answer, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the fields to change; the order of event names does not count."""
     return {
-        name: value for name, value in wanted.items() if _comparable(value) != _comparable(settings[name])
+        name: value
+        for name, value in wanted.items()
+        if _ignore_order_of_names_and_approvals(value) != _ignore_order_of_names_and_approvals(settings[name])
     }
 
 
@@ -120,7 +122,7 @@ def _whole_number_or_text(form: FormFields, name: str) -> int | str | None:
     return form.text(name) or None if number is None else number
 
 
-def _comparable(value: Any) -> Any:
+def _ignore_order_of_names_and_approvals(value: Any) -> Any:
     """Returns a value without the order of event names and approvals, which does not count."""
     if not isinstance(value, list) or any(not isinstance(part, (str, Mapping)) for part in value):
         return value

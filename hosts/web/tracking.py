@@ -44,7 +44,9 @@ async def save_allowed_origins(context: PageContext, public_id: str) -> Response
         origins = parse_and_validate_origins(context.form.text("origins"))
     except Unprocessable as refusal:
         return await _tracking_page(view, refusal)
-    await context.store.workspace_settings.save_workspace(replace(view.workspace, allowed_origins=origins))
+    await context.store.workspace_settings.replace_workspace_keeping_triggers(
+        replace(view.workspace, allowed_origins=origins)
+    )
     return context.redirect_to(f"/w/{public_id}/tracking", done="saved")
 
 

@@ -264,14 +264,14 @@ class ViewState:
     @property
     def previous(self) -> "ViewState | None":
         """The state with the period before; None before all time."""
-        return self._shifted(-1)
+        return self._with_adjacent_period(-1)
 
     @property
     def next(self) -> "ViewState | None":
         """The state with the period after; None when it lies ahead."""
-        return self._shifted(1)
+        return self._with_adjacent_period(1)
 
-    def _shifted(self, direction: int) -> "ViewState | None":
+    def _with_adjacent_period(self, direction: int) -> "ViewState | None":
         if self.preset == ALL_TIME:
             return None
         first, last = shift_period(self.preset, self.first_day, self.last_day, direction)

@@ -68,8 +68,8 @@ async def _run_one_export(file: Path) -> None:
     ports = load_ports(file, instrument=monitoring.instrument_registry_if_enabled)
     events = ports.event_store_in_start_order()
     async with start_adapters([ports.workspace, ports.queue, *events, ports.export_storage]):
-        if not await build_export_worker(ports).run_next():
-            await build_import_worker(ports).run_next()
+        if not await build_export_worker(ports).run_next_job():
+            await build_import_worker(ports).run_next_job()
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ class ImportRecord:
             job = replace(job, generation=generation_of_start(job, jobs))
             await imports.add_import_unless_too_many(job, MAX_LISTED)
         record = cls(imports, job, clock, is_new=known is None)
-        await record._save(job.run_outside_of_workers(clock()))
+        await record._replace_unless_cancelled(job.run_outside_of_workers(clock()))
         return record
 
     def checkpoint_name(self) -> str:
@@ -83,7 +83,7 @@ class ImportRecord:
         if checkpoint.done_entries:
             return self.job.entry_count
         self._counts, self._received_now = {}, 0
-        await self._save(self.job.advance_in_command(self._clock(), ImportProgress()))
+        await self._replace_unless_cancelled(self.job.advance_in_command(self._clock(), ImportProgress()))
         return 0
 
     async def save_batch(self, importer: EventImporter, entry_count: int, read_bytes: int) -> None:
@@ -96,17 +96,17 @@ class ImportRecord:
             self._received_now + importer.received_now,
             importer.sheet,
         )
-        await self._save(job.advance_in_command(self._clock(), progress))
+        await self._replace_unless_cancelled(job.advance_in_command(self._clock(), progress))
 
     async def complete(self) -> None:
         """Saves that the whole file is durable."""
-        await self._save(self.job.complete(self._clock()))
+        await self._replace_unless_cancelled(self.job.complete(self._clock()))
 
     async def fail(self, error: str) -> None:
         """Saves why the import stopped; the next run goes on from there."""
-        await self._save(self.job.fail(self._clock(), error))
+        await self._replace_unless_cancelled(self.job.fail(self._clock(), error))
 
-    async def _save(self, after: ImportJob) -> None:
+    async def _replace_unless_cancelled(self, after: ImportJob) -> None:
         """Replaces the row.
 
         Raises:

@@ -19,12 +19,12 @@ class _LazyUploadedFiles:
     async def check_file(
         self, job: ImportJob, open_file: ByteStreamOpener, save: SaveProgress
     ) -> Mapping[str, Any]:
-        return await self._reader().check_file(job, open_file, save)
+        return await self._create_reader().check_file(job, open_file, save)
 
     async def import_file(self, job: ImportJob, open_file: ByteStreamOpener, save: SaveProgress) -> None:
-        await self._reader().import_file(job, open_file, save)
+        await self._create_reader().import_file(job, open_file, save)
 
-    def _reader(self) -> ImportFileReader:
+    def _create_reader(self) -> ImportFileReader:
         from hosts.worker.import_files import UploadedFiles  # noqa: PLC0415 - see above
 
         return UploadedFiles(

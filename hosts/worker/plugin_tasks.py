@@ -107,11 +107,11 @@ def build_plugin_tasks(ports: Ports, settings: PluginsSettings) -> PluginTasks:
     for model, value in validate_plugin_settings(registry, settings).items():
         bindings.bind(model, value)
     reactions = {
-        id_: (reaction, _bind(id_, reaction.react, _GIVEN_TO_REACTIONS, bindings))
+        id_: (reaction, _bind_dependencies(id_, reaction.react, _GIVEN_TO_REACTIONS, bindings))
         for id_, reaction in registry.event_reactions.items()
     }
     jobs = {
-        id_: (job, _bind(id_, job.run, _GIVEN_TO_JOBS, bindings))
+        id_: (job, _bind_dependencies(id_, job.run, _GIVEN_TO_JOBS, bindings))
         for id_, job in registry.scheduled_jobs.items()
     }
     senders = {
@@ -134,7 +134,9 @@ def _tasks_with_settings(
             yield task, plugin.info.settings and values[plugin.info.settings]
 
 
-def _bind(id_: str, function: BoundTask, given: Collection[str], bindings: Bindings) -> BoundTask:
+def _bind_dependencies(
+    id_: str, function: BoundTask, given: Collection[str], bindings: Bindings
+) -> BoundTask:
     """Returns the function with everything it asks for, except what differs in each run.
 
     Raises:

@@ -53,10 +53,10 @@ def _load_yaml(file: Path) -> Any:
 
 def _entries_of_file(content: Sequence[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]]) -> list[Entry]:
     """Returns the entries of a list, or of a mapping from brand to entry."""
-    return [_entry(value) for value in (content.values() if isinstance(content, Mapping) else content)]
+    return [_parse_entry(value) for value in (content.values() if isinstance(content, Mapping) else content)]
 
 
-def _entry(value: Mapping[str, Any]) -> Entry:
+def _parse_entry(value: Mapping[str, Any]) -> Entry:
     device_type = value.get("device")
     return Entry(
         Pattern(value["regex"], str(value.get("version") or ""), str(value.get("name") or "")),

@@ -55,7 +55,7 @@ from service_core.plugin import (
     JourneysResult,
     LineItemQuery,
     LineItemSum,
-    PathSession,
+    PathSessionPage,
     PathSessionsQuery,
     PathsQuery,
     PathsResult,
@@ -381,7 +381,7 @@ class MemoryEventStore(MemoryEventHistory):
         """Returns the most frequent nodes of each step of paths."""
         return session_paths.read_paths(query, nodes_per_step, self._scan_events(query.scope))
 
-    async def list_path_sessions(self, query: PathSessionsQuery) -> tuple[list[PathSession], int]:
+    async def list_path_sessions(self, query: PathSessionsQuery) -> PathSessionPage:
         """Returns a page of the sessions of paths and the number of all."""
         return session_paths.list_path_sessions(query, self._scan_events(query.paths.scope))
 

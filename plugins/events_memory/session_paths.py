@@ -10,6 +10,7 @@ from service_core.plugin import (
     PAGE_VIEWS,
     Event,
     PathSession,
+    PathSessionPage,
     PathSessionsQuery,
     PathsQuery,
     PathsResult,
@@ -38,8 +39,8 @@ def read_paths(query: PathsQuery, nodes_per_step: int, history: WorkspaceEvents)
     return PathsResult(len(paths), tuple(steps))
 
 
-def list_path_sessions(query: PathSessionsQuery, history: WorkspaceEvents) -> tuple[list[PathSession], int]:
-    """Returns a page of the sessions that meet a condition, and the number of all."""
+def list_path_sessions(query: PathSessionsQuery, history: WorkspaceEvents) -> PathSessionPage:
+    """Returns a page of the sessions that meet a condition."""
     chosen = [
         path.chosen
         for path in _paths_of_sessions(query.paths, history)
@@ -47,10 +48,11 @@ def list_path_sessions(query: PathSessionsQuery, history: WorkspaceEvents) -> tu
     ]
     chosen.sort(key=event_time_key, reverse=True)
     page = chosen[query.offset : query.offset + query.limit]
-    return [
+    sessions = [
         PathSession(history.person_of(event), event.visitor_id, event.session_id, event.timestamp)
         for event in page
-    ], len(chosen)
+    ]
+    return PathSessionPage(sessions, len(chosen))
 
 
 def _path_has_step_with_node(path: _Path, condition: PathStepCondition) -> bool:

@@ -17,7 +17,7 @@ from plugins.events_sql.execution.query_executor import Backend, QueryExecutor, 
 from plugins.events_sql.execution.shared_reads import Q, R, SharedReads
 from plugins.events_sql.reads import event_queries, export_batches, session_states, superseded_events
 from plugins.events_sql.reads.acquisition_values import list_acquisition_values
-from plugins.events_sql.reads.aggregate import counts_same_credits_or_payments, evaluate_aggregates
+from plugins.events_sql.reads.aggregate import evaluate_aggregates, may_share_credit_or_payment_tables
 from plugins.events_sql.reads.cohorts import evaluate_cohorts
 from plugins.events_sql.reads.experiment import evaluate_experiment
 from plugins.events_sql.reads.funnels.funnel import evaluate_funnel
@@ -62,7 +62,7 @@ from service_core.plugin import (
     JourneysResult,
     LineItemQuery,
     LineItemSum,
-    PathSession,
+    PathSessionPage,
     PathSessionsQuery,
     PathsQuery,
     PathsResult,
@@ -115,10 +115,10 @@ class SqlEventStore(EventDeletion, SqlEventHistory):
         self._aggregates = self._build_shared_reads(
             evaluate_aggregates,
             lambda result: replace(result, rows=list(result.rows)),
-            counts_same_credits_or_payments=counts_same_credits_or_payments,
+            may_share_credit_or_payment_tables=may_share_credit_or_payment_tables,
         )
         self._touch_paths = self._build_shared_reads(
-            count_touch_paths, list, counts_same_credits_or_payments=may_share_path_tables
+            count_touch_paths, list, may_share_credit_or_payment_tables=may_share_path_tables
         )
         self._cohorts = self._build_shared_reads(
             _one_by_one(evaluate_cohorts),
@@ -130,7 +130,7 @@ class SqlEventStore(EventDeletion, SqlEventHistory):
         self,
         evaluate: Callable[[Sequence[Q], StatementRunner], list[R]],
         copy_result: Callable[[R], R],
-        counts_same_credits_or_payments: Callable[[Q, Q], bool] | None = None,
+        may_share_credit_or_payment_tables: Callable[[Q, Q], bool] | None = None,
     ) -> SharedReads[Q, R]:
         run_read = self._engine.run_read_within_time_budget
         return SharedReads(
@@ -138,7 +138,7 @@ class SqlEventStore(EventDeletion, SqlEventHistory):
             self._engine.ended_writes_unless_writing,
             is_only_writer=self.backend.is_only_writer,
             copy_result=copy_result,
-            counts_same_credits_or_payments=counts_same_credits_or_payments,
+            may_share_credit_or_payment_tables=may_share_credit_or_payment_tables,
         )
 
     async def check(self) -> None:
@@ -437,7 +437,7 @@ class SqlEventStore(EventDeletion, SqlEventHistory):
             lambda runner: session_paths.read_paths(query, nodes_per_step, runner)
         )
 
-    async def list_path_sessions(self, query: PathSessionsQuery) -> tuple[list[PathSession], int]:
+    async def list_path_sessions(self, query: PathSessionsQuery) -> PathSessionPage:
         """Returns a page of the sessions of paths and the number of all."""
         return await self._engine.run_read_within_time_budget(
             lambda runner: session_paths.list_path_sessions(query, runner)

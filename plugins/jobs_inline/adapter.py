@@ -28,10 +28,10 @@ class InlineJobs:
         """Wakes the workers."""
         self._woken.set()
 
-    async def run_worker(self, run_next: ExportWork, stop: asyncio.Event) -> None:
+    async def run_worker(self, run_next_job: ExportWork, stop: asyncio.Event) -> None:
         """Runs jobs until ``stop`` is set; jobs under way are cancelled then and run after the next start."""
         workers = [
-            asyncio.create_task(self._run_jobs_when_woken_or_due(run_next))
+            asyncio.create_task(self._run_jobs_when_woken_or_due(run_next_job))
             for _ in range(self._settings.workers)
         ]
         try:

@@ -70,7 +70,7 @@ class RqJobs:
             description=f"export {export_id}",
         )
 
-    async def run_worker(self, run_next: Callable[[], Awaitable[bool]], stop: asyncio.Event) -> None:
+    async def run_worker(self, run_next_job: Callable[[], Awaitable[bool]], stop: asyncio.Event) -> None:
         """Returns at once: workers are processes of their own."""
 
     def run_worker_process(self, entry: str) -> None:

@@ -42,7 +42,7 @@ class Ga4History:
 
 def _map_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the body of a row, whose nested columns become the parameters of the Measurement Protocol."""
-    parameters = _parameters(row.get("event_params"))
+    parameters = _typed_values_by_key(row.get("event_params"))
     session_id = parameters.pop("ga_session_id", None)
     device, ecommerce = json_object(row.get("device")), json_object(row.get("ecommerce"))
     paid = {ours: ecommerce.get(theirs) for theirs, ours in _MONEY_FIELDS.items()}
@@ -61,7 +61,8 @@ def _map_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
             "user_id": row.get("user_id"),
             "timestamp_micros": row.get("event_timestamp"),
             "user_properties": {
-                name: {"value": value} for name, value in _parameters(row.get("user_properties")).items()
+                name: {"value": value}
+                for name, value in _typed_values_by_key(row.get("user_properties")).items()
             },
         }
     )
@@ -72,7 +73,7 @@ def _map_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return body
 
 
-def _parameters(pairs: Any) -> dict[str, Any]:
+def _typed_values_by_key(pairs: Any) -> dict[str, Any]:
     """Returns the values of key-value pairs, which may be JSON text; of each the type that is set."""
     if isinstance(pairs, str):
         try:

@@ -40,7 +40,9 @@ def map_measurement_event(event: Mapping[str, Any], document: Mapping[str, Any])
         known["interactive"] = False
     body = {
         "event": name,
-        "timestamp": _seconds(event.get("timestamp_micros") or document.get("timestamp_micros")),
+        "timestamp": _microseconds_to_seconds(
+            event.get("timestamp_micros") or document.get("timestamp_micros")
+        ),
         "user_id": document.get("user_id"),
         "anonymous_id": document.get("client_id") or document.get("app_instance_id"),
         "ip": document.get("ip_override"),
@@ -79,7 +81,7 @@ def _user_properties(document: Mapping[str, Any]) -> dict[str, Any]:
     return {name: json_object(value).get("value", value) for name, value in sent.items()}
 
 
-def _seconds(microseconds: object) -> object:
+def _microseconds_to_seconds(microseconds: object) -> object:
     """Returns seconds since 1970; a value that is no number stays, so that the ledger counts it."""
     try:
         return float(str(microseconds)) / _MICROSECONDS if microseconds is not None else None

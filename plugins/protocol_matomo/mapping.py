@@ -148,7 +148,7 @@ def map_request(fields: Mapping[str, str], *, has_token: bool, key: str | None) 
         "anonymous_id": fields.get("cid") or fields.get("_id"),
         "ip": fields.get("cip") if has_token else None,
         "properties": {
-            **_campaign(fields),
+            **_campaign_parameters(fields),
             **screen_size_properties(fields.get("res")),
             **drop_none(known),
             **drop_none(own),
@@ -224,7 +224,7 @@ def _parse_items(text: str | None) -> list[dict[str, Any]] | None:
     return [dict(zip(_ITEM_FIELDS, item, strict=False)) for item in items if isinstance(item, list)] or None
 
 
-def _campaign(fields: Mapping[str, str]) -> dict[str, Any]:
+def _campaign_parameters(fields: Mapping[str, str]) -> dict[str, Any]:
     """Returns the campaign of the URL, by its own parameters and by those of the product, or that of request or visit."""
     campaign = drop_none({"utm_campaign": fields.get("_rcn"), "utm_term": fields.get("_rck")})
     url = fields.get("url", "")

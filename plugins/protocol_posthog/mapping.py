@@ -96,13 +96,13 @@ def _map_properties(name: str, event: Mapping[str, Any], sent: Mapping[str, Any]
     own = {key: value for key, value in sent.items() if key not in _NOT_KEPT}
     if name in _TRAIT_EVENTS:
         own = {key: value for key, value in own.items() if key not in {"$set", "$set_once"}}
-        known["traits"] = _traits(event, sent)
+        known["traits"] = _own_and_sent_traits(event, sent)
     elif name == _GROUP:
         known |= {"group_id": sent.get("$group_key"), "traits": sent.get("$group_set")}
     return campaign_values_of_url(sent.get("$current_url")) | own | drop_none(known)
 
 
-def _traits(event: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
+def _own_and_sent_traits(event: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the traits without those that the library adds by itself, such as ``$initial_referrer``."""
     return {
         **_own_traits(event, "$set_once"),

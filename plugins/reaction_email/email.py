@@ -28,13 +28,13 @@ async def send_event_email(
             EmailMessage(
                 address,
                 f"{event.event_name} · {workspace.name}",
-                "\n".join(_lines(workspace, event, rule)) + "\n",
+                "\n".join(_email_lines(workspace, event, rule)) + "\n",
                 id=f"{workspace.id}.{event.seq}",
             )
         )
 
 
-def _lines(workspace: Workspace, event: Event, rule: EmailRule) -> Iterator[str]:
+def _email_lines(workspace: Workspace, event: Event, rule: EmailRule) -> Iterator[str]:
     yield f"Event: {event.event_name}"
     yield f"Time: {event.timestamp.astimezone(ZoneInfo(workspace.timezone)).isoformat(timespec='seconds')}"
     if event.page_url:

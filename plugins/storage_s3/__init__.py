@@ -9,7 +9,7 @@ from plugins.storage_s3.settings import S3Settings
 from service_core.plugin import Adapter, StartupError, hook
 
 
-def _opener(module: str, name: str) -> Callable[[S3Settings], Any]:
+def _adapter_opener(module: str, name: str) -> Callable[[S3Settings], Any]:
     def open_or_require_obstore(settings: S3Settings) -> Any:
         try:
             return getattr(import_module(f"plugins.storage_s3.{module}"), name)(settings)
@@ -25,6 +25,8 @@ def adapters() -> Iterable[Adapter]:
     """Returns the adapters for several machines."""
     files = "Export files in a bucket of any S3-compatible store, which signs the links itself."
     return (
-        Adapter("export_storage", "s3", _opener("adapter", "S3Storage"), S3Settings, files),
-        Adapter("lake", "s3", _opener("lake", "S3Lake"), S3Settings, "Files of the lake in a bucket."),
+        Adapter("export_storage", "s3", _adapter_opener("adapter", "S3Storage"), S3Settings, files),
+        Adapter(
+            "lake", "s3", _adapter_opener("lake", "S3Lake"), S3Settings, "Files of the lake in a bucket."
+        ),
     )

@@ -72,7 +72,7 @@ class SqlCredentials(SqlStore):
 class SqlWorkspaceSettings(SqlStore):
     """Implements the port `WorkspaceSettings`."""
 
-    async def save_workspace(self, workspace: Workspace) -> None:
+    async def replace_workspace_keeping_triggers(self, workspace: Workspace) -> None:
         """Replaces the workspace with this id. Its triggers stay: they follow from its rules."""
         row = {name: value for name, value in row_of(workspace).items() if name != "triggers"}
         own, now = WORKSPACES.c.id == workspace.id, self._database.clock()

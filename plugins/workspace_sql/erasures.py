@@ -233,7 +233,7 @@ def _find_records(
     postbacks: list[dict[str, Any]] = []
     for part in _parts(sorted(subject.event_ids)):
         own = POSTBACKS.c.workspace_id == workspace_id, POSTBACKS.c.event_id.in_(part)
-        postbacks += _rows(connection, POSTBACKS, *own)
+        postbacks += _stored_rows(connection, POSTBACKS, *own)
     found: dict[str, list[dict[str, Any]]] = {"postbacks": postbacks}
     subscriptions = _subscriptions_of(connection, workspace_id, subject)
     for name, table in (
@@ -243,23 +243,23 @@ def _find_records(
         found[name] = [
             row
             for part in _parts(subscriptions)
-            for row in _rows(
+            for row in _stored_rows(
                 connection, table, table.c.workspace_id == workspace_id, table.c.subscription.in_(part)
             )
         ]
     for kind, type_ in _HELD_WRITES.items():
-        held = _rows(connection, RESOURCES, matches(RESOURCES, workspace_id=workspace_id, type=type_))
+        held = _stored_rows(connection, RESOURCES, matches(RESOURCES, workspace_id=workspace_id, type=type_))
         found[kind] = [
             {"id": row["id"], **_content_about_person(subject, row["state"])}
             for row in held
             if _names_person(subject, row["state"])
         ]
-    entries = _rows(connection, AUDIT_LOG, AUDIT_LOG.c.workspace_id == workspace_id)
+    entries = _stored_rows(connection, AUDIT_LOG, AUDIT_LOG.c.workspace_id == workspace_id)
     found["audit_entries"] = [row["entry"] for row in entries if subject.is_mentioned_in(row["entry"])]
     return found
 
 
-def _rows(
+def _stored_rows(
     connection: sa.Connection, table: sa.Table, *conditions: sa.ColumnElement[bool]
 ) -> list[dict[str, Any]]:
     """Returns rows with their values as they are stored, without the workspace."""

@@ -64,7 +64,7 @@ class TransferableStore(Protocol):
 class WorkspaceSettings(Protocol):
     """Stores changes of a workspace's own settings, and its deletion."""
 
-    async def save_workspace(self, workspace: Workspace) -> None:
+    async def replace_workspace_keeping_triggers(self, workspace: Workspace) -> None:
         """Replaces the workspace with this id. Cached copies in all processes become invalid at once."""
 
     async def delete_workspace(self, workspace_id: UUID) -> bool:

@@ -99,7 +99,7 @@ class Dispatcher:
         rate_limits: counts requests and mutations.
         clock: current time.
         codec: JSON encoding and decoding.
-        file_write: stores a write that a person has to approve, and returns the answer about it.
+        store_write_for_approval: stores a write that a person has to approve, and returns the answer about it.
         open_past: opens operations at the instant that ``as_of`` names; None where there are none.
     """
 
@@ -112,7 +112,7 @@ class Dispatcher:
         clock: Clock,
         codec: JsonCodec,
         encode_arrow: ArrowEncoder,
-        file_write: Callable[[Caller, ApprovalRequired], Awaitable[BaseModel]] | None = None,
+        store_write_for_approval: Callable[[Caller, ApprovalRequired], Awaitable[BaseModel]] | None = None,
         open_past: OpenPastOperation | None = None,
     ) -> None:
         self._routes = Routes(operations)
@@ -121,7 +121,7 @@ class Dispatcher:
         self._clock = clock
         self._codec = codec
         self._encode_arrow = encode_arrow
-        self._file_write = file_write
+        self._store_write_for_approval = store_write_for_approval
         self._open_past = open_past
 
     async def dispatch(self, request: ApiRequest) -> ApiResponse:
@@ -169,9 +169,9 @@ class Dispatcher:
                 match.bound_operation, inputs, caller, media_type, state
             )
         except ApprovalRequired as needed:
-            if self._file_write is None or not isinstance(caller, Caller):
+            if self._store_write_for_approval is None or not isinstance(caller, Caller):
                 raise
-            body = await self._file_write(caller, needed)
+            body = await self._store_write_for_approval(caller, needed)
         return render_json_or_file_stream(self._codec, 202, body, state.headers)
 
     async def _call_handler_at_requested_instant(

@@ -6,7 +6,7 @@ from service_core.api.routes import Routes
 from service_core.changes.batched_writes import MatchedWrite
 
 
-def write_finder(routes: Routes) -> Callable[[str, str], MatchedWrite | None]:
+def create_write_finder(routes: Routes) -> Callable[[str, str], MatchedWrite | None]:
     """Returns the function that finds the operation of a method and path; None if there is none."""
 
     def find_write(method: str, path: str) -> MatchedWrite | None:

@@ -156,7 +156,7 @@ async def apply_change_set(
             raise _plan_outdated()
         audit_ids = [answer.audit_id for answer in answers if answer.audit_id is not None]
         await save_status(transaction, change_set, caller.now, ChangeSetStatus.APPLIED, audit_ids)
-        return _outcome(change_set, batch, answers, dry_run=dry_run)
+        return _build_batch_outcome(change_set, batch, answers, dry_run=dry_run)
 
     try:
         return await executor.preview_or_apply_batch(
@@ -194,7 +194,7 @@ async def undo_change_set(
         answers = [await _undo_entry(caller, batch, audit_id) for audit_id in reversed(change_set.audit_ids)]
         status, audit_ids = ChangeSetStatus.UNDONE, change_set.audit_ids
         await save_status(transaction, change_set, caller.now, status, audit_ids)
-        return _outcome(change_set, batch, answers, dry_run=dry_run)
+        return _build_batch_outcome(change_set, batch, answers, dry_run=dry_run)
 
     return await executor.preview_or_apply_batch(caller, ChangeSetResult, undo_all, dry_run=dry_run)
 
@@ -228,7 +228,7 @@ def _plan_outdated() -> Conflict:
     )
 
 
-def _outcome(
+def _build_batch_outcome(
     change_set: ChangeSet, batch: BatchExecutor, answers: Sequence[Envelope], *, dry_run: bool
 ) -> BatchOutcome[ChangeSetResult]:
     """Returns the result of a batch: of a dry run the previews, for a retry the answers without secrets."""

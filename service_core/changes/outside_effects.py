@@ -40,16 +40,18 @@ def classify_reversibility(diff: Diff, resource_type: ResourceType) -> Reversibi
     if diff.action is Action.UPDATE and fields & resource_type.irreversible_fields:
         return Reversibility.IRREVERSIBLE
     has_outside_effects = bool(list_outside_effects(diff, resource_type, None))
-    return _classify(diff.action, resource_type, has_outside_effects=has_outside_effects)
+    return _reversibility_of_action(diff.action, resource_type, has_outside_effects=has_outside_effects)
 
 
 def declare_reversibility(action: Action, resource_type: ResourceType) -> Reversibility:
     """Returns how far each change of a kind can be taken back at least, whatever it changes."""
     reaches_outside = bool(resource_type.outside_effects) and action is not Action.DELETE
-    return _classify(action, resource_type, has_outside_effects=reaches_outside)
+    return _reversibility_of_action(action, resource_type, has_outside_effects=reaches_outside)
 
 
-def _classify(action: Action, resource_type: ResourceType, *, has_outside_effects: bool) -> Reversibility:
+def _reversibility_of_action(
+    action: Action, resource_type: ResourceType, *, has_outside_effects: bool
+) -> Reversibility:
     model = resource_type.model
     is_final = action in (Action.REVOKE, Action.PROPOSE)
     if is_final or model.resource_type in NOT_UNDOABLE_TYPES:

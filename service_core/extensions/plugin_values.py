@@ -158,7 +158,7 @@ class LoadedPlugin:
         return {id_: connection for id_, connection in declared.items() if connection is not None}
 
     @cached_property
-    def provided_ids(self) -> Mapping[str, tuple[str, ...]]:
+    def provided_ids_by_hook(self) -> Mapping[str, tuple[str, ...]]:
         """Hook -> ids of the values it provides; hooks without values are left out."""
         return {
             hook: tuple(map(VALUE_KINDS[hook].id_of, values))
@@ -212,7 +212,7 @@ def _find_ids_of_two_provider_kinds(plugins: Iterable[LoadedPlugin]) -> list[Plu
     faults = []
     for plugin in plugins:
         for hook, kind in _PROVIDER_KIND_BY_HOOK.items():
-            for id_ in plugin.provided_ids.get(hook, ()):
+            for id_ in plugin.provided_ids_by_hook.get(hook, ()):
                 first, first_kind = first_by_id.setdefault(id_, (plugin, kind))
                 if first_kind != kind:
                     description = f"{id_!r}, as {first_kind} and as {kind}"

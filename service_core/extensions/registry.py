@@ -93,7 +93,7 @@ class Registry:
     def plugin_of_value(self, hook: str, id_: str) -> InstalledPlugin | None:
         """Returns the plugin that provides the value of a hook with an id; None if no installed one does."""
         for plugin in self.loaded_plugins:
-            if id_ in plugin.provided_ids.get(hook, ()):
+            if id_ in plugin.provided_ids_by_hook.get(hook, ()):
                 return plugin.installed
         return None
 

@@ -208,7 +208,7 @@ class BatchEnricher:
         )
         client = self._clients.values[client_position]
         place_position = self._place_position(parsed, arrival, client.source)
-        enriched = self._enrich(parsed, workspace, session, origin, client)
+        enriched = self._build_enriched_event(parsed, workspace, session, origin, client)
         self._own_rows.append(self._own_row(queued, parsed, workspace, enriched))
         self._origins.positions.append(origin_position)
         self._clients.positions.append(client_position)
@@ -293,7 +293,9 @@ class BatchEnricher:
         location = self._enricher.location_columns_of_end_user(ip, source)
         return {"ip": None if parsed.consent_denied else ip, **location}
 
-    def _amount(self, properties: Mapping[str, Any], default_currency: str) -> tuple[int | None, str | None]:
+    def _minor_amount_and_currency(
+        self, properties: Mapping[str, Any], default_currency: str
+    ) -> tuple[int | None, str | None]:
         """Returns the amount in minor units and its currency."""
         if _AMOUNT_FIELDS.isdisjoint(properties):
             return None, None
@@ -303,7 +305,7 @@ class BatchEnricher:
             amount = self._amounts[key] = parse_first_amount_in_minor_units(properties, default_currency)
         return amount
 
-    def _enrich(
+    def _build_enriched_event(
         self,
         parsed: ParsedEvent,
         workspace: Workspace,
@@ -313,7 +315,7 @@ class BatchEnricher:
     ) -> EnrichedEvent:
         carried = repeats_last_campaign_of_visitor(origin.classified, session)
         source = traffic_source_of_event(origin.classified, session, carried=carried)
-        amount, currency = self._amount(parsed.properties, workspace.currency)
+        amount, currency = self._minor_amount_and_currency(parsed.properties, workspace.currency)
         ids = parsed.ids
         from_device = client.source in DEVICE_SOURCES or (
             client.source == API

@@ -75,7 +75,7 @@ class EventColumns(Sequence[Event]):
         return self._length
 
     def __iter__(self) -> Iterator[Event]:
-        return map(self._event, range(self._length))
+        return map(self._build_event_at, range(self._length))
 
     @overload
     def __getitem__(self, index: int) -> Event: ...
@@ -83,9 +83,9 @@ class EventColumns(Sequence[Event]):
     def __getitem__(self, index: slice) -> "EventColumns": ...
     def __getitem__(self, index: int | slice) -> "Event | EventColumns":
         places = range(self._length)[index]
-        return self._event(places) if isinstance(places, int) else self.select(places)
+        return self._build_event_at(places) if isinstance(places, int) else self.select(places)
 
-    def _event(self, place: int) -> Event:
+    def _build_event_at(self, place: int) -> Event:
         return Event(
             **{
                 name: value

@@ -130,7 +130,7 @@ def parse_event(
     _replace_import_property(properties, arrival)
     external_ids = read_object(body, "external_ids")
     if name in external_id_events:
-        external_ids |= _first_external_id_by_namespace(external_id_events[name], properties)
+        external_ids |= _first_external_id_keyed_by_namespace(external_id_events[name], properties)
     return ParsedEvent(  # positional: keywords take twice as long
         arrival.workspace_id,
         name,
@@ -180,7 +180,7 @@ def _copied_object(body: Mapping[str, Any], field: str) -> dict[str, Any]:
     return dict(value) if isinstance(value, dict) else {}
 
 
-def _first_external_id_by_namespace(
+def _first_external_id_keyed_by_namespace(
     external_id_event: ExternalIdEvent, properties: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Returns the first id of another system that the event carries, by namespace; empty without one."""

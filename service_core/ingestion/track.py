@@ -69,7 +69,7 @@ class TrackHeaders(NamedTuple):
     content_encoding: str | None = None
 
 
-def _rejection(
+def _build_rejected_request(
     status: int, reason: RejectionReason, headers: Mapping[str, str] | None = None
 ) -> RejectedRequest:
     return RejectedRequest(
@@ -95,13 +95,15 @@ MISSING_KEY: Final = RejectedRequest(
 )
 INVALID_KEY: Final = RejectedRequest(IngestResponse(401, {"error": "Invalid API key"}))
 REJECTION_RESPONSES: Final[Mapping[RejectionReason, RejectedRequest]] = {
-    RejectionReason.TOO_LARGE: _rejection(413, RejectionReason.TOO_LARGE),
-    RejectionReason.RATE_LIMITED: _rejection(429, RejectionReason.RATE_LIMITED, {"retry-after": "1"}),
-    RejectionReason.UNSUPPORTED_ENCODING: _rejection(415, RejectionReason.UNSUPPORTED_ENCODING),
-    RejectionReason.NO_BODY: _rejection(400, RejectionReason.NO_BODY),
-    RejectionReason.INVALID_JSON: _rejection(400, RejectionReason.INVALID_JSON),
-    RejectionReason.NO_EVENT_NAME: _rejection(400, RejectionReason.NO_EVENT_NAME),
-    RejectionReason.NO_IDENTITY: _rejection(400, RejectionReason.NO_IDENTITY),
+    RejectionReason.TOO_LARGE: _build_rejected_request(413, RejectionReason.TOO_LARGE),
+    RejectionReason.RATE_LIMITED: _build_rejected_request(
+        429, RejectionReason.RATE_LIMITED, {"retry-after": "1"}
+    ),
+    RejectionReason.UNSUPPORTED_ENCODING: _build_rejected_request(415, RejectionReason.UNSUPPORTED_ENCODING),
+    RejectionReason.NO_BODY: _build_rejected_request(400, RejectionReason.NO_BODY),
+    RejectionReason.INVALID_JSON: _build_rejected_request(400, RejectionReason.INVALID_JSON),
+    RejectionReason.NO_EVENT_NAME: _build_rejected_request(400, RejectionReason.NO_EVENT_NAME),
+    RejectionReason.NO_IDENTITY: _build_rejected_request(400, RejectionReason.NO_IDENTITY),
 }
 
 

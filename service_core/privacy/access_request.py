@@ -67,7 +67,7 @@ class AccessRequests:
             "superseded_events": [_event_to_json(each.event) for each in superseded],
             "touches": touches,
             "quarantined_events": quarantined,
-            "import_files": await self._import_files.find_entries(workspace.id, found.subject),
+            "import_files": await self._import_files.list_entries_about(workspace.id, found.subject),
             **await self._records.find_personal_records(workspace.id, found.subject),
         }
         return {name: _to_json(value) for name, value in content.items()}

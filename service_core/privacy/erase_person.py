@@ -95,7 +95,7 @@ class PersonErasure:
         self._import_files = import_files
         self._keep_tombstone = keep_tombstone
 
-    async def complete_requested(self) -> list[Erasure]:
+    async def complete_requested_removals(self) -> list[Erasure]:
         """Completes the erasures that nothing has to be waited for, and returns them.
 
         An erasure waits until the events received before its request are stored, and until running exports and imports
@@ -108,7 +108,7 @@ class PersonErasure:
             if await self._has_running_export(workspace) or await self._may_get_events(workspace, erasure):
                 continue
             try:
-                done = await self._erase(workspace, erasure)
+                done = await self._erase_everywhere_and_certify(workspace, erasure)
             except ImportChanged:
                 continue
             await self._keep_tombstone(done)
@@ -127,9 +127,9 @@ class PersonErasure:
         now = self._clock()
         return any(export.state_at(now).status in ACTIVE_STATES for export in exports)
 
-    async def _erase(self, workspace: Workspace, erasure: Erasure) -> Erasure:
+    async def _erase_everywhere_and_certify(self, workspace: Workspace, erasure: Erasure) -> Erasure:
         before = await self._measure(workspace)
-        found = await self._find(workspace, erasure)
+        found = await self._find_person_or_persons_of_tombstone(workspace, erasure)
         subject = found.subject
         import_files = await self._import_files.delete_files_about(workspace.id, subject)
         events = (*found.events, *await self._list_superseded_events(workspace, erasure, subject))
@@ -142,7 +142,7 @@ class PersonErasure:
         }
         after = await self._measure(workspace)
         now = self._clock()
-        certificate = _certificate(erasure, removed, found, now) | {
+        certificate = _build_certificate(erasure, removed, found, now) | {
             "numbers_changed": [
                 {"metric": name, "before": before[name], "after": after[name]}
                 for name in before
@@ -161,7 +161,9 @@ class PersonErasure:
             certificate=certificate | {"digest": digest_certificate(certificate)},
         )
 
-    async def _find(self, workspace: Workspace, erasure: Erasure) -> FoundPerson:
+    async def _find_person_or_persons_of_tombstone(
+        self, workspace: Workspace, erasure: Erasure
+    ) -> FoundPerson:
         """Returns the person of a request, or everybody whom the digests of a tombstone name."""
         if erasure.person_id is not None:
             return await find_person_with_events(self._people, workspace, erasure.person_id)
@@ -229,7 +231,7 @@ class PersonErasure:
         return deleted
 
 
-def _certificate(
+def _build_certificate(
     erasure: Erasure, removed: Mapping[str, Mapping[str, int]], found: FoundPerson, now: datetime
 ) -> dict[str, Any]:
     return {

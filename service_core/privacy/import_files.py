@@ -46,11 +46,11 @@ class PersonalImportFiles:
         ends = [job.completed_at for job in jobs if job.completed_at is not None]
         return max(ends, default=datetime.min.replace(tzinfo=self._clock().tzinfo))
 
-    async def find_entries(self, workspace_id: UUID, subject: PersonSubject) -> list[dict[str, Any]]:
+    async def list_entries_about(self, workspace_id: UUID, subject: PersonSubject) -> list[dict[str, Any]]:
         """Returns the lines and rows about a person in the files that wait to be imported."""
         found: list[dict[str, Any]] = []
         for job in await self._imports.list_imports(workspace_id, _MAX_IMPORTS):
-            entries = await self._search(job, subject, _MAX_ENTRIES - len(found))
+            entries = await self._find_entries_in_file(job, subject, _MAX_ENTRIES - len(found))
             found += [
                 {"import_id": str(job.id), "file_name": job.file_name, "entry": entry}
                 for entry in entries or ()
@@ -71,7 +71,7 @@ class PersonalImportFiles:
             if job.status in WORKER_STATES:
                 raise ImportChanged
             if job.status is ImportStatus.READY:
-                entries = await self._search(job, subject, 1)
+                entries = await self._find_entries_in_file(job, subject, 1)
                 is_deleted = entries is None or bool(entries)
                 files += is_deleted
                 kept = job.cancel(self._clock()) if is_deleted else job
@@ -87,13 +87,17 @@ class PersonalImportFiles:
                 await self._storage.delete(job.stored_name)
         return {"files": files, "file_names": names}
 
-    async def _search(self, job: ImportJob, subject: PersonSubject, limit: int) -> list[Any] | None:
+    async def _find_entries_in_file(
+        self, job: ImportJob, subject: PersonSubject, limit: int
+    ) -> list[Any] | None:
         """Returns the entries of the file of a job about a person; None if the file cannot be searched."""
         stored = await self._storage.read(job.stored_name) if job.digest is not None else None
         if stored is None:
             return []
         try:
-            return await self._file_search.find_entries(job, stored[1], _is_about(subject), limit)
+            return await self._file_search.find_first_wanted_entries(
+                job, stored[1], _is_about(subject), limit
+            )
         except ImportRefused:
             return None
 

@@ -36,7 +36,7 @@ class JobRows:
         self.done: list[str] = []
         self._changed = asyncio.Condition()
 
-    async def run_next(self) -> bool:
+    async def run_next_job(self) -> bool:
         """Does the oldest job; False if there is none."""
         async with self._changed:
             self._changed.notify_all()
@@ -73,9 +73,9 @@ class JobQueueConformance:
         """Returns a function that runs a worker in this process."""
 
         @asynccontextmanager
-        async def run(run_next: RunNext) -> AsyncIterator[None]:
+        async def run(run_next_job: RunNext) -> AsyncIterator[None]:
             stop = asyncio.Event()
-            running = asyncio.create_task(jobs.run_worker(run_next, stop))
+            running = asyncio.create_task(jobs.run_worker(run_next_job, stop))
             try:
                 yield
             finally:
@@ -89,13 +89,13 @@ class JobQueueConformance:
     async def test_waiting_jobs_are_done_without_a_wake_up(self, worker: RunWorker) -> None:
         """A worker that starts does the jobs that wait, oldest first: the queue may lose every message."""
         rows = JobRows("a", "b")
-        async with worker(rows.run_next), asyncio.timeout(self.time_limit_seconds):
+        async with worker(rows.run_next_job), asyncio.timeout(self.time_limit_seconds):
             await rows.wait_for_done("a", "b")
 
     async def test_woken_worker_does_each_job_once(self, jobs: JobQueue, worker: RunWorker) -> None:
         """A job that is added and announced, twice even, is done once."""
         rows = JobRows("a")
-        async with worker(rows.run_next), asyncio.timeout(self.time_limit_seconds):
+        async with worker(rows.run_next_job), asyncio.timeout(self.time_limit_seconds):
             await rows.wait_for_done("a")
             rows.waiting.append("b")
             job_id = uuid4()
@@ -109,7 +109,7 @@ class JobQueueConformance:
         """After a job that raises, the worker does the next one; the text of the error is not logged."""
         caplog.set_level(logging.DEBUG)
         rows = JobRows(RuntimeError("ada@example.com"), "a")
-        async with worker(rows.run_next), asyncio.timeout(self.time_limit_seconds):
+        async with worker(rows.run_next_job), asyncio.timeout(self.time_limit_seconds):
             while "a" not in rows.done:
                 await jobs.wake_worker(uuid4())
                 await asyncio.sleep(0.01)

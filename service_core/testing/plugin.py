@@ -27,11 +27,11 @@ class PluginConformance:
 
     def test_plugin_loads_beside_the_core(self, plugin: object) -> None:
         """Its hooks return values of their types, and none of its ids is one of the core."""
-        assert _load(plugin).provided_ids
+        assert _load(plugin).provided_ids_by_hook
 
     def test_hooks_return_the_same_ids_each_time(self, plugin: object) -> None:
         """Hooks depend on nothing that changes."""
-        assert _load(plugin).provided_ids == _load(plugin).provided_ids
+        assert _load(plugin).provided_ids_by_hook == _load(plugin).provided_ids_by_hook
 
     def test_plugin_declares_its_label(self, plugin: object) -> None:
         """The hook `plugin_info` names the plugin for people."""

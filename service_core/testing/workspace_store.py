@@ -295,7 +295,7 @@ class WorkspaceStoreConformance:
             assert await imports.add_import_unless_too_many(job, 1)
             removing = job.cancel(NOW).begin_removal(NOW)
             assert await imports.replace_import_if_unchanged(job, removing)
-        assert await imports.replace_import_if_unchanged(removing, removing.become_removed(1))
+        assert await imports.replace_import_if_unchanged(removing, removing.complete_removal(1))
         assert await imports.add_import_unless_too_many(make_import(workspace), 1)
 
 

@@ -97,7 +97,9 @@ class WorkspaceClient:
     async def changes(self, **fields):
         """Changes fields of the workspace."""
         self.workspace = replace(self.workspace, **fields)
-        await self.service.ports.workspace.workspace_settings.save_workspace(self.workspace)
+        await self.service.ports.workspace.workspace_settings.replace_workspace_keeping_triggers(
+            self.workspace
+        )
 
     async def get(self, path, **parameters):
         return self._answered(await self.ask("GET", path, urlencode(parameters)))

@@ -244,7 +244,7 @@ async def save_work(shop_service):
     for name, body in EXPORTS.items():
         await create(f"export:{name}", "/exports", body | june)
     worker = build_export_worker(shop_service.service.ports)
-    while await worker.run_next():
+    while await worker.run_next_job():
         pass
 
 

@@ -133,7 +133,7 @@ async def export_with_service(folder: Path, form: ExportFormat, days: int) -> in
     )
     rows, _ = await ExportWriter(
         storage, WorkspaceCache(WorkspaceDirectory()), contents, create_renderer
-    ).write_file(export)
+    ).write_file_of_export(export)
     await store.aclose()
     return rows
 

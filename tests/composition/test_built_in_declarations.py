@@ -60,7 +60,7 @@ def test_built_in_plugin_declares_every_host_and_credential_of_its_source(name):
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_built_in_plugin_declares_the_data_that_its_hooks_read(name):
     plugin = BUILT_IN[name]
-    needed = {READ_BY_HOOK[hook] for hook in plugin.provided_ids if hook in READ_BY_HOOK}
+    needed = {READ_BY_HOOK[hook] for hook in plugin.provided_ids_by_hook if hook in READ_BY_HOOK}
     assert needed <= {*plugin.info.reads}
 
 

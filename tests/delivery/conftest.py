@@ -68,7 +68,7 @@ class ExportClient:
         """Ask, let the worker work, and poll."""
         ordered = await self.order(kind, key=key, **more)
         assert ordered.status == 202, ordered.json
-        while await self.exporter.run_next():
+        while await self.exporter.run_next_job():
             pass
         return await self.polled(ordered, key=key)
 

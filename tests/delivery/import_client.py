@@ -63,7 +63,7 @@ class ImportClient(ExportClient):
         return sent[0]["status"], sent[1]["body"], dict(sent[0]["headers"])
 
     async def work(self):
-        while await self.importer.run_next():
+        while await self.importer.run_next_job():
             pass
 
     async def ready(self, content=CSV, kind="csv", **more):

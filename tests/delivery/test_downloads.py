@@ -156,7 +156,7 @@ async def program_download(memory_api_client):
     program = await connect_client(api.service, api.workspaces["shop"], api.now)
     body = {"type": "events", "start_date": "2026-07-01", "end_date": "2026-07-02"}
     export = await program.call("create_export", **body)
-    while await api.exporter.run_next():
+    while await api.exporter.run_next_job():
         pass
     got = await program.call("get_export", exportId=export["id"])
     path = got["download"]["url"].removeprefix("https://t.example")

@@ -87,7 +87,7 @@ async def test_retry_with_the_same_idempotency_key_returns_the_first_job(
     once = {"idempotency-key": "k1"}
     first = await memory_api_client.order(headers=once)
     assert "Idempotent-Replay" not in first.headers
-    await memory_api_client.exporter.run_next()
+    await memory_api_client.exporter.run_next_job()
     memory_api_client.later(hours=23)
     again = await memory_api_client.order(headers=once)
     assert (again.status, again.body) == (202, first.body)

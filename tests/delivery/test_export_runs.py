@@ -85,7 +85,7 @@ async def test_job_fails_when_not_started_for_a_day(memory_api_client):
         assert job["completed_at"] == "2026-07-09T15:00:00.000Z"
         memory_api_client.later(hours=1)
         await memory_api_client.exporter.expire_due_exports()
-    assert not await memory_api_client.exporter.run_next()
+    assert not await memory_api_client.exporter.run_next_job()
     assert (await memory_api_client.order()).status == 202
 
 
@@ -103,7 +103,9 @@ async def test_worker_stops_writing_after_half_an_hour(memory_api_client):
     ordered = await memory_api_client.order()
     await order_unclaimed_export(memory_api_client)
     memory_api_client.later(minutes=29, seconds=59.99)
-    await asyncio.wait_for(make_export_worker(memory_api_client, streams=HangingEventStream()).run_next(), 30)
+    await asyncio.wait_for(
+        make_export_worker(memory_api_client, streams=HangingEventStream()).run_next_job(), 30
+    )
     assert (await memory_api_client.polled(ordered))["error"] == "timed out"
 
 
@@ -121,7 +123,7 @@ async def test_error_fails_the_job_and_leaves_no_file(memory_api_client, caplog,
             raise fault
 
     ordered = await memory_api_client.order()
-    await make_export_worker(memory_api_client, streams=Faulty()).run_next()
+    await make_export_worker(memory_api_client, streams=Faulty()).run_next_job()
     job = await memory_api_client.polled(ordered)
     assert (job["status"], job["error"], job["download"]) == ("failed", error, None)
     assert job["completed_at"]
@@ -131,7 +133,7 @@ async def test_error_fails_the_job_and_leaves_no_file(memory_api_client, caplog,
 
 async def test_insufficient_data_error_is_stored_in_the_job(memory_api_client):
     ordered = await memory_api_client.order("attribution", filters={"model": "markov"})
-    await memory_api_client.exporter.run_next()
+    await memory_api_client.exporter.run_next_job()
     assert (await memory_api_client.polled(ordered))["error"].endswith(
         "conversions and 300 paths without one"
     )
@@ -147,7 +149,7 @@ async def test_full_disk_fails_the_job_and_leaves_no_part_of_a_file(memory_api_c
 
     with monkeypatch.context() as patched:
         patched.setattr(os, call, full)
-        await memory_api_client.exporter.run_next()
+        await memory_api_client.exporter.run_next_job()
     assert (await memory_api_client.polled(ordered))["error"] == "internal error"
     assert memory_api_client.files == []
     assert (await memory_api_client.export())["status"] == "completed"
@@ -158,10 +160,10 @@ async def test_job_of_a_dead_worker_is_taken_over_after_its_lease(memory_api_cli
     ordered = await memory_api_client.order()
     taken = await order_unclaimed_export(memory_api_client)
     (memory_api_client.folder / "exports" / f"{taken.file_name}.part").write_bytes(b"half a fi")
-    assert not await memory_api_client.exporter.run_next()
+    assert not await memory_api_client.exporter.run_next_job()
     assert (await memory_api_client.polled(ordered))["status"] == "running"
     memory_api_client.later(seconds=LEASE.total_seconds())
-    assert await memory_api_client.exporter.run_next()
+    assert await memory_api_client.exporter.run_next_job()
     assert (await memory_api_client.polled(ordered))["row_count"] == 5
     assert memory_api_client.files == [f"{taken.id}-2.csv"]
 
@@ -171,9 +173,9 @@ async def test_job_that_crashes_three_workers_fails(memory_api_client):
     for _ in range(3):
         assert str((await order_unclaimed_export(memory_api_client)).id) == ordered.json["id"]
         memory_api_client.later(seconds=LEASE.total_seconds())
-    assert await memory_api_client.exporter.run_next()
+    assert await memory_api_client.exporter.run_next_job()
     assert (await memory_api_client.polled(ordered))["error"] == "internal error"
-    assert await memory_api_client.exporter.run_next()
+    assert await memory_api_client.exporter.run_next_job()
     assert (await memory_api_client.polled(other))["status"] == "completed"
 
 
@@ -186,11 +188,11 @@ async def test_suspended_worker_discards_its_file_when_its_job_was_taken_over(me
 
         async def stream_events_newest_first(self, scan, limit):
             memory_api_client.later(seconds=LEASE.total_seconds())
-            assert await memory_api_client.exporter.run_next()
+            assert await memory_api_client.exporter.run_next_job()
             async for batch in memory_api_client.service.ports.events.stream_events_newest_first(scan, limit):
                 yield batch
 
-    assert await make_export_worker(memory_api_client, streams=Sleepy()).run_next()
+    assert await make_export_worker(memory_api_client, streams=Sleepy()).run_next_job()
     job = await memory_api_client.polled(ordered)
     assert (job["status"], job["row_count"]) == ("completed", 5)
     assert memory_api_client.files == [f"{job['id']}-2.csv"]
@@ -200,7 +202,7 @@ async def test_worker_that_lost_its_lease_stops_writing(memory_api_client):
     ordered = await memory_api_client.order()
     hanging = HangingEventStream()
     running = asyncio.create_task(
-        make_export_worker(memory_api_client, streams=hanging, renew_seconds=0.01).run_next()
+        make_export_worker(memory_api_client, streams=hanging, renew_seconds=0.01).run_next_job()
     )
     await hanging.started.wait()
     work = memory_api_client.service.ports.workspace.export_jobs
@@ -224,7 +226,7 @@ async def test_lease_is_renewed_while_the_worker_works(memory_api_client):
                 yield batch
 
     running = asyncio.create_task(
-        make_export_worker(memory_api_client, streams=Long(), renew_seconds=0.01).run_next()
+        make_export_worker(memory_api_client, streams=Long(), renew_seconds=0.01).run_next_job()
     )
     async with asyncio.timeout(30):
         for _ in range(4):
@@ -234,7 +236,7 @@ async def test_lease_is_renewed_while_the_worker_works(memory_api_client):
                 if job.free_at == memory_api_client.now + LEASE:
                     break
                 await asyncio.sleep(0)
-            assert not await memory_api_client.exporter.run_next()
+            assert not await memory_api_client.exporter.run_next_job()
     held.set()
     await running
     job = await memory_api_client.polled(ordered)
@@ -248,13 +250,13 @@ async def test_stopping_releases_the_job_immediately(memory_api_client):
         hanging, stop = HangingEventStream(), asyncio.Event()
         jobs = memory_api_client.service.ports.jobs
         here = asyncio.create_task(
-            jobs.run_worker(make_export_worker(memory_api_client, streams=hanging).run_next, stop)
+            jobs.run_worker(make_export_worker(memory_api_client, streams=hanging).run_next_job, stop)
         )
         await asyncio.wait_for(hanging.started.wait(), 30)
         stop.set()
         await asyncio.wait_for(here, 30)
         assert memory_api_client.files == []
-    assert await memory_api_client.exporter.run_next()
+    assert await memory_api_client.exporter.run_next_job()
     assert (await memory_api_client.polled(ordered))["row_count"] == 5
 
 

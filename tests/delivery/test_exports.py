@@ -117,7 +117,7 @@ async def test_at_most_five_exports_of_a_workspace_are_active(memory_api_client)
         "60",
     )
     assert (await memory_api_client.order(key="other")).status == 202
-    await memory_api_client.exporter.run_next()
+    await memory_api_client.exporter.run_next_job()
     assert (await memory_api_client.order()).status == 202
 
 
@@ -146,7 +146,9 @@ async def test_unavailable_limiter_refuses_new_exports_and_allows_polls(memory_a
 
 async def test_inactive_workspace_cannot_export(memory_api_client):
     ended = replace(memory_api_client.workspaces["other"], active=False)
-    await memory_api_client.service.ports.workspace.workspace_settings.save_workspace(ended)
+    await memory_api_client.service.ports.workspace.workspace_settings.replace_workspace_keeping_triggers(
+        ended
+    )
     refused = await memory_api_client.order(key="other", filters={"unknown": "1"})
     assert (refused.status, refused.json["code"]) == (403, "workspace_inactive")
     assert (await memory_api_client.ask("GET", "/v1/exports", key="other")).status == 200

@@ -50,7 +50,7 @@ async def remove(shop, job, **body):
 
 
 async def complete_removals(shop):
-    return await shop.service.ports.build_from_adapters(ImportRemoval).complete_requested()
+    return await shop.service.ports.build_from_adapters(ImportRemoval).complete_requested_removals()
 
 
 @pytest.mark.parametrize(("source", "content"), [("posthog", POSTHOG), ("stripe", STRIPE)])

@@ -170,8 +170,8 @@ async def test_worker_goes_on_after_the_last_durable_batch_of_one_that_died(shop
     with monkeypatch.context() as dying:
         dying.setattr(type(imports), "replace_import_if_unchanged", die_after_first_batch)
         with pytest.raises(WorkerDied):
-            await shop.importer.run_next()
-    assert not await shop.importer.run_next()  # its lease still holds
+            await shop.importer.run_next_job()
+    assert not await shop.importer.run_next_job()  # its lease still holds
     shop.now += timedelta(minutes=3)
     await shop.work()
     ended = await shop.job(job["id"])

@@ -181,7 +181,7 @@ async def test_days_of_an_erased_person_are_written_without_the_person(lake):
     erasure = request_erasure(lake.workspaces["shop"].id, "V2", "an owner", lake.now)
     await ports.workspace.erasures.save_erasure(erasure)
     lake.now += HOUR
-    await build_person_erasure(ports).complete_requested()
+    await build_person_erasure(ports).complete_requested_removals()
     # An event of another person on the same day leaves the count of the day as it was.
     await lake.add("page_view", "2026-07-02T13:00", "V9", received_at=EARLY)
     lake.now += timedelta(minutes=1)

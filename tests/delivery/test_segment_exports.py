@@ -35,7 +35,7 @@ async def test_export_has_the_events_of_the_segment_as_it_was_when_ordered(memor
     ordered = await memory_api_client.order(filters={"segment_id": germany}, format="ndjson")
     assert ordered.status == 202
     await memory_api_client.ask("DELETE", f"/v1/segments/{germany}", key="writer")
-    assert await memory_api_client.exporter.run_next()
+    assert await memory_api_client.exporter.run_next_job()
     job = await memory_api_client.polled(ordered)
     assert (job["status"], job["row_count"]) == ("completed", 2)
     refused = await memory_api_client.order(filters={"segment_id": germany})

@@ -61,7 +61,7 @@ class WorkerDeployment(RqDeployment):
     async def undisturbed(self):
         """The rows of an export that nobody disturbs; its file goes."""
         export_id = await self.order()
-        await self.exporter.run_next()
+        await self.exporter.run_next_job()
         job = await self.state(export_id)
         rows = self.rows(job)
         (self.folder / job.file_name).unlink()

@@ -23,7 +23,7 @@ CAN_OPEN_PAGES = META | {f"{KEYS}/clientCapabilities": {"elicitation": {"url": {
 
 async def save_policy(api, policy):
     workspace = replace(api.workspaces["shop"], write_policy=policy)
-    await api.service.ports.workspace.workspace_settings.save_workspace(workspace)
+    await api.service.ports.workspace.workspace_settings.replace_workspace_keeping_triggers(workspace)
 
 
 @pytest.fixture

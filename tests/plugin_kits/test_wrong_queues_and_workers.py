@@ -201,9 +201,9 @@ class TestFailureEndsTheWorker(
     raises=(TimeoutError, RuntimeError),
 ):
     class Plugin(InlineJobs):
-        async def run_worker(self, run_next, stop):
+        async def run_worker(self, run_next_job, stop):
             while not stop.is_set():
-                await run_next()
+                await run_next_job()
                 await asyncio.sleep(0.01)
 
 
@@ -211,7 +211,7 @@ class TestJobsWaitForAWakeUp(
     WrongJobs, promise="waiting_jobs_are_done_without_a_wake_up", raises=TimeoutError
 ):
     class Plugin(InlineJobs):
-        async def run_worker(self, run_next, stop):
+        async def run_worker(self, run_next_job, stop):
             await stop.wait()
 
 
@@ -219,17 +219,17 @@ class TestWorkerFinishesItsJob(
     WrongJobs, promise="worker_stops_and_gives_up_the_job_in_hand", raises=TimeoutError
 ):
     class Plugin(InlineJobs):
-        async def run_worker(self, run_next, stop):
+        async def run_worker(self, run_next_job, stop):
             while not stop.is_set():
-                await run_next()
+                await run_next_job()
 
 
 class TestErrorsAreLogged(WrongJobs, promise="worker_outlives_a_failing_job_and_logs_no_data_of_it"):
     class Plugin(InlineJobs):
-        async def run_worker(self, run_next, stop):
+        async def run_worker(self, run_next_job, stop):
             async def run_and_log():
                 try:
-                    return await run_next()
+                    return await run_next_job()
                 except RuntimeError as error:
                     logging.getLogger("jobs").warning("%s", error)
                     return False

@@ -121,7 +121,7 @@ async def test_addresses_of_quarantined_events_are_cut_at_every_depth(deployment
 async def test_superseded_events_past_the_age_of_their_workspace_are_deleted(deployment):
     workspace = (await deployment.served.workspace(timezone="UTC")).workspace
     settings = replace(workspace, rules=AnalyticsSettings(event_retention_days=30))
-    await deployment.ports.workspace.workspace_settings.save_workspace(settings)
+    await deployment.ports.workspace.workspace_settings.replace_workspace_keeping_triggers(settings)
     builder = EventBuilder(workspace.id)
     for days in (32, 29):
         at = deployment.served.now - timedelta(days=days)
@@ -135,7 +135,7 @@ async def test_superseded_events_past_the_age_of_their_workspace_are_deleted(dep
 async def test_events_past_the_age_of_their_workspace_are_deleted(deployment):
     aged, unlimited = [(await deployment.served.workspace(timezone="UTC")).workspace for _ in range(2)]
     settings = replace(aged, rules=AnalyticsSettings(event_retention_days=30))
-    await deployment.ports.workspace.workspace_settings.save_workspace(settings)
+    await deployment.ports.workspace.workspace_settings.replace_workspace_keeping_triggers(settings)
     now = deployment.served.now
     counts = []
     for workspace in (aged, unlimited):

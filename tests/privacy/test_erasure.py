@@ -140,7 +140,7 @@ async def test_superseded_events_of_the_person_are_exported_and_erased(deploymen
     assert [event["visitor_id"] for event in found["superseded_events"]] == ["device-ada"]
     fields = {"person": "user-ada", "confirmation": "user-ada"}
     await ann.send(f"{deployment.page}?person=user-ada", deployment.page, **fields)
-    (erasure,) = await build_person_erasure(deployment.service.ports).complete_requested()
+    (erasure,) = await build_person_erasure(deployment.service.ports).complete_requested_removals()
     assert erasure.certificate["removed"]["event_store"]["superseded_events"] == 1
     assert await list_superseded_events(deployment) == [other]
 
@@ -154,7 +154,7 @@ async def test_tombstone_erases_superseded_events_of_a_visitor_without_other_eve
     later = replace(claimed, seq=claimed.seq + 900, received_at=requested + timedelta(days=1))
     await ports.events.store_superseded_events([SupersededEvent(later, claimed.seq + 901)])
     await ports.workspace.erasures.save_erasure(tombstone)
-    await build_person_erasure(ports).complete_requested()
+    await build_person_erasure(ports).complete_requested_removals()
     assert await list_superseded_events(deployment) == [later]
 
 

@@ -34,7 +34,7 @@ async def request_of(client, person):
 async def test_file_with_an_id_of_the_person_is_deleted_and_counted_in_the_certificate(imports):
     about = await imports.ready(ADA, file_name="ada@example.com.csv")
     others = [await imports.ready(BOB), await imports.ready(LOG, "access_log", site="https://shop.example")]
-    (erasure,) = await (await request_of(imports, "ada@example.com")).complete_requested()
+    (erasure,) = await (await request_of(imports, "ada@example.com")).complete_requested_removals()
     assert erasure.certificate["removed"]["import_files"] == {"files": 1, "file_names": 1}
     job = await imports.job(about["id"])
     assert (job["status"], "ada@example" in json.dumps(job)) == ("cancelled", False)
@@ -75,13 +75,13 @@ async def test_erasure_waits_for_a_running_import_and_its_events(imports):
     job = await imports.ready(CSV, columns={"customer": "visitor_id", "time": "timestamp"})
     await imports.start(job["id"])
     erasure = await request_of(imports, "u1")
-    assert await erasure.complete_requested() == []
+    assert await erasure.complete_requested_removals() == []
     await imports.work()
-    assert await erasure.complete_requested() == []
+    assert await erasure.complete_requested_removals() == []
     ports = imports.service.ports
     queued = await ports.queue.take(10)
     await ports.queue.acknowledge([], [SimpleNamespace(queued=each, reason="x") for each in queued])
-    (done,) = await erasure.complete_requested()
+    (done,) = await erasure.complete_requested_removals()
     assert done.certificate["removed"]["quarantine"] == {"events": 1}
 
 
@@ -98,14 +98,14 @@ async def test_file_that_a_worker_has_to_read_is_kept_for_the_next_try(imports):
 async def test_file_whose_import_starts_during_the_search_is_kept_for_the_next_try(imports, monkeypatch):
     job = await imports.ready(ADA)
     files = build_personal_import_files(imports.service.ports)
-    search = files._search
+    search = files._find_entries_in_file
 
     async def search_then_start(*arguments):
         found = await search(*arguments)
         await imports.start(job["id"])
         return found
 
-    monkeypatch.setattr(files, "_search", search_then_start)
+    monkeypatch.setattr(files, "_find_entries_in_file", search_then_start)
     subject = PersonSubject(frozenset({"ada@example.com"}))
     with pytest.raises(ImportChanged):
         await files.delete_files_about(imports.workspaces["shop"].id, subject)

@@ -74,14 +74,18 @@ async def test_hostile_names_are_escaped_on_every_page(browser_deployment):
             await assert_page_shows(f"{browser_deployment.settings}/{section}", PAYLOADS)
         for some in value_batches(PAYLOADS, 4):
             texts = dict(zip(("requester", "name", "reason", "client_name"), some, strict=True))
-            await store.workspace_settings.save_workspace(replace(workspace, name=some[0]))
+            await store.workspace_settings.replace_workspace_keeping_triggers(
+                replace(workspace, name=some[0])
+            )
             await assert_page_shows(await browser_deployment.open_key_request_page(**texts), some)
             await assert_page_shows(
                 f"{browser_deployment.app}/container/proposals/{await browser_deployment.create_script_proposal(*some)}",
                 some,
             )
             for name, payload in ((some[1], some[2]), (some[3], some[0])):
-                await store.workspace_settings.save_workspace(replace(workspace, name=payload))
+                await store.workspace_settings.replace_workspace_keeping_triggers(
+                    replace(workspace, name=payload)
+                )
                 await assert_page_shows(
                     await browser_deployment.open_consent_page(name=name), (name, payload)
                 )
@@ -89,7 +93,7 @@ async def test_hostile_names_are_escaped_on_every_page(browser_deployment):
         await assert_page_shows(f"{browser_deployment.settings}/scripts", proposed)
         await assert_page_shows(f"{browser_deployment.settings}/audit", proposed)
         await assert_page_shows(f"{browser_deployment.app}/workspaces", [some[0]])
-    await store.workspace_settings.save_workspace(workspace)
+    await store.workspace_settings.replace_workspace_keeping_triggers(workspace)
     for passkey in await store.passkeys.list_passkeys(browser_deployment.ann.id):
         await store.passkeys.remove_passkey(browser_deployment.ann.id, passkey.id)
     assert len(PAYLOADS) >= 100

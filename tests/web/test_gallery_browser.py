@@ -39,7 +39,7 @@ SCRIPTS = (
 async def long_names(deployment):
     """Names of workspace, keys and passkeys that try to break the layout."""
     workspace, store = deployment.initialized_deployment.workspace, deployment.store
-    await store.workspace_settings.save_workspace(replace(workspace, name=LONG_NAMES[0]))
+    await store.workspace_settings.replace_workspace_keeping_triggers(replace(workspace, name=LONG_NAMES[0]))
     await deployment.create_script_proposal(*LONG_NAMES)
     passkey = make_passkey(deployment.ann, LONG_NAMES[0])
     await store.passkeys.add_passkey(passkey, 20)
@@ -48,7 +48,7 @@ async def long_names(deployment):
             store.credentials, workspace, system_clock(), name=name
         )
     yield
-    await store.workspace_settings.save_workspace(workspace)
+    await store.workspace_settings.replace_workspace_keeping_triggers(workspace)
     await store.passkeys.remove_passkey(deployment.ann.id, passkey.id)
 
 

@@ -19,7 +19,7 @@ def visible_words(answer):
 
 async def test_general_settings_show_zone_currency_attribution_and_usage(deployment):
     named = replace(deployment.workspace, timezone="America/New_York", currency="EUR", domain="shop.example")
-    await deployment.store.workspace_settings.save_workspace(named)
+    await deployment.store.workspace_settings.replace_workspace_keeping_triggers(named)
     bob = await deployment.signed_in("bob", "viewer")
     words = visible_words(await bob.get(f"{deployment.settings}/settings/general"))
     assert "Example Shop Site shop.example" in words

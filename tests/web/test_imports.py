@@ -51,7 +51,7 @@ class ImportPages:
 
     async def work(self):
         worker = build_import_worker(self.ports)
-        while await worker.run_next():
+        while await worker.run_next_job():
             pass
 
     async def job(self, path):

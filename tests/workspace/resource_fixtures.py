@@ -199,9 +199,9 @@ class ResourceFactory:
         store = self.office.service.ports.workspace.workspace_settings
         workspace = self.office.workspaces[key.split()[0]]
         rule = ApprovalRule(ProgramKind.KEY, Scope.WRITE_REPORTS)
-        await store.save_workspace(replace(workspace, write_policy=WritePolicy((rule,))))
+        await store.replace_workspace_keeping_triggers(replace(workspace, write_policy=WritePolicy((rule,))))
         waiting = await self.office.ask("POST", "/reports", {"report": REPORT}, key=key)
-        await store.save_workspace(workspace)
+        await store.replace_workspace_keeping_triggers(workspace)
         assert waiting.status == 202, waiting.json
         return waiting.json["id"]
 

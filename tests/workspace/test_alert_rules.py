@@ -5,12 +5,12 @@ from datetime import date, timedelta
 import pytest
 
 from service_core.analytics.explanation.unusual_days import expected_range_from_past_weekdays
-from service_core.workspace.alerts.evaluate import evaluate_alert
+from service_core.workspace.alerts.evaluate import evaluate_alert_value
 from service_core.workspace.alerts.models import Alert, AlertStatus
 
 
 def evaluate(checked, earlier=(), /, is_count=True, **fields):
-    found = evaluate_alert(
+    found = evaluate_alert_value(
         Alert.model_construct(**{"condition": "unusual", "value": None} | fields),
         checked,
         earlier,

@@ -176,7 +176,7 @@ async def test_unreadable_connections_are_incomplete_and_unreadable_events_an_er
 
 
 async def test_inactive_workspace_is_reported(onboarding):
-    await onboarding.store.workspace_settings.save_workspace(
+    await onboarding.store.workspace_settings.replace_workspace_keeping_triggers(
         replace(onboarding.workspace, active=False, plan="growth")
     )
     workspace = (await onboarding.asks())["workspace"]
@@ -185,7 +185,9 @@ async def test_inactive_workspace_is_reported(onboarding):
 
 async def test_exceeded_limits_are_shown_and_not_enforced(onboarding, monkeypatch):
     monkeypatch.setattr(usage, "BILLING_PLANS", {"tiny": BillingPlan("tiny", 2, 1, 100)})
-    await onboarding.store.workspace_settings.save_workspace(replace(onboarding.workspace, plan="tiny"))
+    await onboarding.store.workspace_settings.replace_workspace_keeping_triggers(
+        replace(onboarding.workspace, plan="tiny")
+    )
     for _ in range(3):
         await onboarding.happens("purchase")
     answer = await onboarding.asks("/usage")

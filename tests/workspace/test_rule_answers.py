@@ -60,12 +60,12 @@ async def test_events_of_active_rules_count_as_conversions(meta_workspace):
         if one.name == "shop"
     )
     assert owner.triggers == {"demo_booked"}
-    await meta_workspace.service.ports.workspace.workspace_settings.save_workspace(
+    await meta_workspace.service.ports.workspace.workspace_settings.replace_workspace_keeping_triggers(
         replace(owner, triggers=frozenset(), name="Shop")
     )
     assert await list_conversion_events(meta_workspace) == 1
     own = replace(owner, rules=AnalyticsSettings(conversions=frozenset({"purchase"})))
-    await meta_workspace.service.ports.workspace.workspace_settings.save_workspace(own)
+    await meta_workspace.service.ports.workspace.workspace_settings.replace_workspace_keeping_triggers(own)
     assert await list_conversion_events(meta_workspace) == 0
 
 

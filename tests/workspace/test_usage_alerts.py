@@ -32,7 +32,7 @@ async def limited_workspace(workspace_api, monkeypatch):
     monkeypatch.setattr(send_alerts, "BILLING_PLANS", {"tiny": BillingPlan("tiny", 20, 1, 100)})
     store = workspace_api.service.ports.workspace
     workspace = replace(workspace_api.workspaces["shop"], plan="tiny")
-    await store.workspace_settings.save_workspace(workspace)
+    await store.workspace_settings.replace_workspace_keeping_triggers(workspace)
     for email, role in (("ann@shop.example", Role.OWNER), ("bob@shop.example", Role.ADMIN)):
         await add_member_with_password_link_if_needed(
             store.accounts, store.members, workspace, email=email, role=role, now=workspace_api.now
@@ -87,7 +87,7 @@ async def test_new_period_resets_the_alerts(limited_workspace):
 async def test_refused_mail_does_not_block_other_recipients(limited_workspace):
     store = limited_workspace.service.ports.workspace
     other = replace(limited_workspace.workspaces["other"], plan="tiny")
-    await store.workspace_settings.save_workspace(other)
+    await store.workspace_settings.replace_workspace_keeping_triggers(other)
     await add_member_with_password_link_if_needed(
         store.accounts,
         store.members,
@@ -127,6 +127,6 @@ async def test_workspace_without_limit_or_subscription_gets_no_alert(limited_wor
     store = limited_workspace.service.ports.workspace
     workspace = next(one for one in await store.credentials.list_workspaces() if one.plan == "tiny")
     for other in (replace(workspace, plan="enterprise"), replace(workspace, active=False)):
-        await store.workspace_settings.save_workspace(other)
+        await store.workspace_settings.replace_workspace_keeping_triggers(other)
         await append_usage_events(limited_workspace, 20)
     assert read_sent_alerts(limited_workspace) == []

@@ -160,14 +160,14 @@ async def _enqueue_events_and_subscriptions(
     await ports.workspace.connections.save_connection_keeping_created_at(
         Connection(workspace.id, PROVIDER, ProviderKind.REVENUE, ConnectionStatus.CONNECTED, now)
     )
-    deliveries = subscription_deliveries(_subscribers(entries), now)
+    deliveries = subscription_deliveries(_select_subscribers(entries), now)
     provider = ports.registry.revenue_providers[PROVIDER]
     await build_message_store(ports, service.settings).store_new_messages(workspace.id, provider, deliveries)
     importer = EventImporter(ports.queue, shop.write_key.credential, ports.clock)
     await importer.enqueue_in_batches(entries, lambda _: None)
 
 
-def _subscribers(entries: list[ImportEntry]) -> list[Subscriber]:
+def _select_subscribers(entries: list[ImportEntry]) -> list[Subscriber]:
     """Returns the customers who subscribe after they signed up on the site."""
     sign_ups = [entry.body for entry in entries if entry.body and entry.body["event"] == "$identify"]
     return [

@@ -137,12 +137,14 @@ class _Subscription:
             "current_period_end": int((at + _MONTH).timestamp()), "cancel_at_period_end": False,
             "items": {"data": [{"price": price, "quantity": 1}]}, "metadata": self._metadata, **more,
         }  # fmt: skip
-        return self._message(f"customer.subscription.{change}", at, about)
+        return self._build_stripe_event(f"customer.subscription.{change}", at, about)
 
     def paid_invoice_with_fee(self, month: int, at: datetime, plan: Plan) -> Iterator[dict[str, Any]]:
         """Yields the message of a paid month, and of the fee of its payment."""
-        invoice = self._invoice(month, plan)
-        yield self._message("invoice.payment_succeeded", at, invoice | {"amount_paid": plan.amount})
+        invoice = self._build_invoice(month, plan)
+        yield self._build_stripe_event(
+            "invoice.payment_succeeded", at, invoice | {"amount_paid": plan.amount}
+        )
         charge = {
             "id": f"ch_{invoice['id']}", "object": "charge", "amount": plan.amount, "currency": "usd",
             "created": int(at.timestamp()), "customer": self._customer, "payment_intent": invoice["payment_intent"],
@@ -155,13 +157,15 @@ class _Subscription:
 
     def failed_invoice(self, month: int, at: datetime, plan: Plan) -> dict[str, Any]:
         """Returns the message of a month that could not be paid at first."""
-        return self._message("invoice.payment_failed", at, self._invoice(month, plan) | {"attempt_count": 1})
+        return self._build_stripe_event(
+            "invoice.payment_failed", at, self._build_invoice(month, plan) | {"attempt_count": 1}
+        )
 
     @property
     def _metadata(self) -> dict[str, str]:
         return {"user_id": self._subscriber.user_id} if self._subscriber.user_id else {}
 
-    def _invoice(self, month: int, plan: Plan) -> dict[str, Any]:
+    def _build_invoice(self, month: int, plan: Plan) -> dict[str, Any]:
         line = {
             "amount": plan.amount, "quantity": 1,
             "price": {"id": f"price_{plan.product}", "product": plan.product, "unit_amount_decimal": str(plan.amount)},
@@ -176,7 +180,7 @@ class _Subscription:
             "lines": {"has_more": False, "data": [line]},
         }  # fmt: skip
 
-    def _message(self, kind: str, at: datetime, about: dict[str, Any]) -> dict[str, Any]:
+    def _build_stripe_event(self, kind: str, at: datetime, about: dict[str, Any]) -> dict[str, Any]:
         self._messages += 1
         return {
             "id": f"evt_demo_{self._subscriber.number}_{self._messages}", "object": "event", "type": kind,

@@ -120,7 +120,7 @@ class VisitGenerator:
     def _visit(self, begin: datetime, name: str) -> Iterator[ImportEntry]:
         visitor, landing = self._choose_visitor(), self._choose_landing()
         browsing = _Browsing(visitor, f"visit-{name}", begin, landing, self._now)
-        yield from self._browse(browsing, landing)
+        yield from self._generate_visit(browsing, landing)
         self._known[self._known.index(visitor)] = browsing.visitor
 
     def _choose_visitor(self) -> Visitor:
@@ -142,7 +142,7 @@ class VisitGenerator:
         origin = self._random.choices(ORIGINS, [origin.weight for origin in ORIGINS])[0]
         return _landing_of_origin(origin, self._random.choice(origin.landing_pages), self._tag_by_link)
 
-    def _browse(self, browsing: "_Browsing", landing: Landing) -> Iterator[ImportEntry]:
+    def _generate_visit(self, browsing: "_Browsing", landing: Landing) -> Iterator[ImportEntry]:
         """Yields one visit: pages, and with falling probability a product, a cart, a checkout and an order."""
         chance = self._random.random
         yield from browsing.page(landing.path, 0)
@@ -170,7 +170,7 @@ class VisitGenerator:
             return
         if browsing.visitor.user_id is None:
             yield from self._sign_up(browsing)
-        yield from self._order(browsing, product, quantity)
+        yield from self._generate_order(browsing, product, quantity)
 
     def _sign_up(self, browsing: "_Browsing") -> Iterator[ImportEntry]:
         if browsing.visitor.user_id is not None:
@@ -183,7 +183,9 @@ class VisitGenerator:
         yield from browsing.track("$identify", 3, {"traits": {"email": email, "name": name}})
         yield from browsing.track("signup", 1, {"method": "email"})
 
-    def _order(self, browsing: "_Browsing", product: Product, quantity: int) -> Iterator[ImportEntry]:
+    def _generate_order(
+        self, browsing: "_Browsing", product: Product, quantity: int
+    ) -> Iterator[ImportEntry]:
         extra = self._random.choice((None, None, PRODUCTS[5]))
         lines = [(product, quantity), *([(extra, 1)] if extra and extra is not product else [])]
         self._counts.orders += 1

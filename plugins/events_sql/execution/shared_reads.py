@@ -46,7 +46,7 @@ class SharedReads(Generic[Q, R]):
         ended_writes_unless_writing: returns how many writes of this process have ended, None while one runs.
         is_only_writer: whether all writes of the store pass this process.
         copy_result: returns a result of its own for each caller.
-        counts_same_credits_or_payments: returns whether two different queries need the same temporary tables.
+        may_share_credit_or_payment_tables: returns whether two different queries need the same temporary tables.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class SharedReads(Generic[Q, R]):
         *,
         is_only_writer: bool,
         copy_result: Callable[[R], R],
-        counts_same_credits_or_payments: Callable[[Q, Q], bool] | None = None,
+        may_share_credit_or_payment_tables: Callable[[Q, Q], bool] | None = None,
     ) -> None:
         self._run_queries = run
         self._ended_writes_unless_writing = ended_writes_unless_writing
         self._is_only_writer = is_only_writer
         self._copy_result = copy_result
-        self._may_share_tables = counts_same_credits_or_payments
+        self._may_share_tables = may_share_credit_or_payment_tables
         self._runs: list[_Run[Q, R]] = []
 
     async def read(self, query: Q) -> R:

@@ -46,7 +46,7 @@ _GROUP_COUNT: Final = sa.func.count().over().label("groups")
 
 
 def evaluate_aggregates(plans: Sequence[AggregateQuery], runner: StatementRunner) -> list[AggregateResult]:
-    """Returns the grids of plans that `counts_same_credits_or_payments`; they share the tables of credits and payments."""
+    """Returns the grids of plans that `may_share_credit_or_payment_tables`; they share the tables of credits and payments."""
     required = [scan for plan in plans for scan in _required_credits_tables(plan)]
     runner.begin_snapshot()
     for _, tables in groupby(sorted(required, key=_trailing_days), key=_trailing_days):
@@ -55,7 +55,7 @@ def evaluate_aggregates(plans: Sequence[AggregateQuery], runner: StatementRunner
     return [_evaluate_aggregate(plan, runner, shared_payments) for plan in plans]
 
 
-def counts_same_credits_or_payments(first: AggregateQuery, second: AggregateQuery) -> bool:
+def may_share_credit_or_payment_tables(first: AggregateQuery, second: AggregateQuery) -> bool:
     """Returns whether two plans count the credits of the same rule and scope, or no credits and the same payments."""
     if _reads_credits(first) or _reads_credits(second):
         return _read_same_credits(first, second)

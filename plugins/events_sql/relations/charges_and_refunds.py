@@ -306,12 +306,12 @@ def _charges_and_refunds_source(scope: QueryScope, span: TimeRange, shape: _Paym
     refunds. Without fee rates the fee is what was reported with the charge.
     """
     read_span = TimeRange(span.start - ORDER_DEDUP_WINDOW, span.end)
-    return compiled_source(_booked_payments_query, shape).as_subquery(
+    return compiled_source(_select_booked_payments, shape).as_subquery(
         "ledger", **bind_parameters(scope, read_span)
     )
 
 
-def _booked_payments_query(shape: _PaymentShape) -> sa.Select[Any]:
+def _select_booked_payments(shape: _PaymentShape) -> sa.Select[Any]:
     selected_only, fee_rates, order_refunds = shape.selected_only, shape.fee_rates, shape.order_refunds
     table, names = (
         source_events(selected_only),

@@ -89,7 +89,7 @@ def _superseded_conversions_query(
 ) -> Query:
     """Reads events by each order id separately: few events have one, and engines skip rows without it."""
     c = events.c
-    reports = event_reports(c, canonical_name(c.event_name), earliest_time_parameter).where(
+    reports = select_event_reports(c, canonical_name(c.event_name), earliest_time_parameter).where(
         is_conversion(c, any_revenue_converts=any_revenue)
     )
     if events is not EVENTS:
@@ -102,7 +102,7 @@ def _superseded_conversions_query(
     return superseded_reports(materialized_cte(sa.union_all(*queries), "reports"))
 
 
-def event_reports(
+def select_event_reports(
     c: Any, kind: Expression, earliest_time_parameter: str | None, *extra_columns: Expression
 ) -> sa.Select[Any]:
     """Selects the events of the workspace with the columns of `report_columns`.

@@ -11,10 +11,10 @@ import sqlalchemy as sa
 from plugins.events_sql.relations.order_deduplication import (
     ORDER_NAME_COLUMNS,
     REPEAT_MICROSECONDS,
-    event_reports,
     is_tracked,
     is_within_repeat_window,
     materialized_cte,
+    select_event_reports,
     unnested_order_ids,
 )
 from plugins.events_sql.schema.tables import EVENTS
@@ -78,7 +78,9 @@ def repeated_order_reports(any_revenue: bool) -> CompiledSource:
 
 def _repeated_order_reports_query(any_revenue: bool) -> sa.CompoundSelect[Any]:
     c = EVENTS.c
-    reports = event_reports(c, canonical_name(c.event_name), START.key, _reporter(c).label("reporter")).where(
+    reports = select_event_reports(
+        c, canonical_name(c.event_name), START.key, _reporter(c).label("reporter")
+    ).where(
         sa.or_(is_conversion(c, any_revenue_converts=any_revenue), is_order_event(c.event_name)),
         sa.not_(c.is_bot),
         sa.not_(c.is_test),

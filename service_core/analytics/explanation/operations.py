@@ -209,7 +209,7 @@ class _ChangeExplainer:
             keep_largest_and_sum_rest(contributions, self.limit), change_units, self._units_per_one
         )
         return DimensionDrivers(
-            [self._driver(dimension, each) for each in rounded if each.amount],
+            [self._build_driver(dimension, each) for each in rounded if each.amount],
             self._rate_and_mix_if_ratio(dimension, contributions, change_units),
         )
 
@@ -222,7 +222,7 @@ class _ChangeExplainer:
         rate_json, mix_json = (self._units_as_json(Fraction(part)) for part in (rate, change_units - rate))
         return RateAndMix(dimension=dimension, rate=rate_json, mix=mix_json)
 
-    def _driver(self, dimension: str, contribution: Contribution) -> Driver:
+    def _build_driver(self, dimension: str, contribution: Contribution) -> Driver:
         return Driver(
             dimension=dimension,
             value=contribution.label,

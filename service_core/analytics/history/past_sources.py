@@ -27,9 +27,9 @@ class NoHistory:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return self._refuse
+        return self._raise_no_history
 
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+    def _raise_no_history(self, *_: Any, **__: Any) -> NoReturn:
         """Raises: today's value would be wrong.
 
         Raises:

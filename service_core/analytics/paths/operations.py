@@ -69,14 +69,14 @@ async def list_path_sessions(
     """Lists the sessions behind a number of `GET /paths`, which it takes the parameters of."""
     paths = await _build_paths_query(query, caller, queries)
     condition = await _step_condition_reading_top_values_for_other(query, paths, path_reader)
-    sessions, total = await path_reader.list_path_sessions(
+    page = await path_reader.list_path_sessions(
         PathSessionsQuery(paths, condition, query.limit, query.offset)
     )
     date_range = query.resolve_range_or_default(caller)
     return PathSessionList(
-        sessions=[_build_session(session) for session in sessions],
-        total_count=total,
-        has_more=query.offset + len(sessions) < total,
+        sessions=[_build_session(session) for session in page.sessions],
+        total_count=page.total_count,
+        has_more=query.offset + len(page.sessions) < page.total_count,
         limit=query.limit,
         offset=query.offset,
         range=RangeResponse.from_range(date_range),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from service_core.analytics.ports import QueryScope
 
@@ -86,11 +86,18 @@ class PathSession:
     started_at: datetime
 
 
+class PathSessionPage(NamedTuple):
+    """A page of the sessions that meet a condition, and how many meet it on all pages."""
+
+    sessions: list[PathSession]
+    total_count: int
+
+
 class PathReader(Protocol):
     """Path queries by session."""
 
     async def read_paths(self, query: PathsQuery, nodes_per_step: int) -> PathsResult:
         """Returns the most frequent nodes of each step."""
 
-    async def list_path_sessions(self, query: PathSessionsQuery) -> tuple[list[PathSession], int]:
-        """Returns a page of sessions and the number of all, latest chosen node first, equals by sequence number."""
+    async def list_path_sessions(self, query: PathSessionsQuery) -> PathSessionPage:
+        """Returns the sessions that meet a condition, latest chosen node first, equals by sequence number."""

@@ -33,7 +33,7 @@ _COLUMNS_OF_DISTINCT_VALUES: Final[Mapping[Column, Mapping[str, Column]]] = {
 """Column whose different values are counted -> field of a record -> column, where it is not the column itself."""
 
 
-def columns_of_records(aggregation: Aggregation) -> Mapping[str, Column]:
+def record_columns_by_field(aggregation: Aggregation) -> Mapping[str, Column]:
     """Returns field -> column of the records that an aggregation counts: a row, or a distinct value."""
     if not aggregation.distinct or aggregation.column is None:
         return _COLUMNS_OF_ROWS[aggregation.relation]
@@ -41,7 +41,7 @@ def columns_of_records(aggregation: Aggregation) -> Mapping[str, Column]:
     return _COLUMNS_OF_DISTINCT_VALUES.get(column) or {column.name.replace(".", "_"): column}
 
 
-def has_receipt(metric: Metric) -> bool:
+def can_list_records(metric: Metric) -> bool:
     """Whether the records behind a metric can be listed."""
     return all(
         not isinstance(base, DailyMean) and base.relation in _COLUMNS_OF_ROWS

@@ -5,7 +5,7 @@ from pydantic import Field
 from service_core.access.models import Caller
 from service_core.analytics.query.catalog import Additivity, MetricUnit
 from service_core.analytics.query.metric_queries import MetricQueries
-from service_core.analytics.query.record_columns import has_receipt
+from service_core.analytics.query.record_columns import can_list_records
 from service_core.kernel.availability import UnavailableReason
 from service_core.kernel.operations import operation
 from service_core.kernel.schemas import ResponseModel
@@ -74,7 +74,7 @@ async def get_metrics_catalog(*, caller: Caller, queries: MetricQueries) -> Metr
             additivity=metric.additivity,
             change_unit=metric.change_unit,
             version=metric.version,
-            has_receipt=has_receipt(metric),
+            has_receipt=can_list_records(metric),
         )
         for metric in catalog.metrics.values()
     ]

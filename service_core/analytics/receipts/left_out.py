@@ -66,22 +66,26 @@ class LeftOutCounter:
 
     async def count(self, terms: Sequence[TermRecords]) -> list[LeftOut]:
         """Returns the reasons for which at least one record is left out."""
-        counted = await gather_or_cancel(*(self._count_of_term(term) for term in terms))
+        counted = await gather_or_cancel(*(self._count_left_out_of_term(term) for term in terms))
         return [each for left_out in counted for each in left_out if each.records > 0]
 
-    async def _count_of_term(self, term: TermRecords) -> list[LeftOut]:
+    async def _count_left_out_of_term(self, term: TermRecords) -> list[LeftOut]:
         if term.source_query is None:
             return []
         counted = _CountedTerm(term.name, term.base, term.source_query, len(term.records))
         if term.base.relation is Relation.EVENTS:
-            return await self._count_of_events(counted)
+            return await self._count_left_out_events(counted)
         if term.base.relation is Relation.SESSIONS:
-            return await self._count_of_sessions(counted)
+            return await self._count_left_out_sessions(counted)
         if term.base.relation is Relation.PAYMENTS:
-            return await self._count_of_payments(counted)
-        return await self._count_of_conversions(counted) if term.base.relation is Relation.CONVERSIONS else []
+            return await self._count_left_out_payments(counted)
+        return (
+            await self._count_left_out_conversions(counted)
+            if term.base.relation is Relation.CONVERSIONS
+            else []
+        )
 
-    async def _count_of_events(self, term: "_CountedTerm") -> list[LeftOut]:
+    async def _count_left_out_events(self, term: "_CountedTerm") -> list[LeftOut]:
         """Counts events of bots, and for visits the events that no device sent."""
         rows = term.row_count()
         left_out = []
@@ -94,7 +98,7 @@ class LeftOutCounter:
             left_out.append(LeftOut(term.name, "no_visit", await self._count_rows(term, others)))
         return left_out
 
-    async def _count_of_sessions(self, term: "_CountedTerm") -> list[LeftOut]:
+    async def _count_left_out_sessions(self, term: "_CountedTerm") -> list[LeftOut]:
         """Counts sessions of bots alone, and those that fail one of the conditions of the term."""
         rows = term.row_count()
         counted = await self._count_rows(term, rows)
@@ -108,7 +112,7 @@ class LeftOutCounter:
             left_out.append(LeftOut(term.name, "other_sessions", unconditional - counted))
         return left_out
 
-    async def _count_of_conversions(self, term: "_CountedTerm") -> list[LeftOut]:
+    async def _count_left_out_conversions(self, term: "_CountedTerm") -> list[LeftOut]:
         """Counts conversions of bots, test conversions, and further reports of the same order."""
         rows = replace(term.row_count(), relation=Relation.EVENTS)
         query = self._aggregate_query(term, (rows, rows.with_conditions(_HAS_AMOUNT)), include_bots=True)
@@ -123,7 +127,7 @@ class LeftOutCounter:
             counts[reason] += _count_conversions(name, all_rows, paid_rows, conversions)
         return [LeftOut(term.name, reason, count) for reason, count in counts.items()]
 
-    async def _count_of_payments(self, term: "_CountedTerm") -> list[LeftOut]:
+    async def _count_left_out_payments(self, term: "_CountedTerm") -> list[LeftOut]:
         """Counts amounts of bots and tests, and further reports of the same order.
 
         Nothing where reports cannot tell: with conditions on anything but the kind, and for refunds on the day of their

@@ -13,7 +13,7 @@ from service_core.analytics.query.catalog import Metric, MetricUnit
 from service_core.analytics.query.compute import round_to_json_number_by_unit
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import BUCKET, OTHER_GROUP_LABEL, DimensionFilter, MetricQuery
-from service_core.analytics.query.record_columns import has_receipt
+from service_core.analytics.query.record_columns import can_list_records
 from service_core.analytics.reads.metric_values import resolve_range_reading_first_event_for_all_time
 from service_core.analytics.receipts.schemas import ReceiptRequest
 from service_core.analytics.receipts.terms import TermReader, TermRecords, evaluate_terms
@@ -122,7 +122,7 @@ def _adds_up(metric: Metric, value: Measured, terms: Sequence[TermRecords], curr
 
 
 def _refuse_metric_without_receipt(metric: Metric) -> None:
-    if not has_receipt(metric):
+    if not can_list_records(metric):
         raise BadRequest(
             f"The records behind {metric.id} cannot be listed yet",
             "no_receipt",

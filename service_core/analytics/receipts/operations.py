@@ -82,7 +82,7 @@ async def create_receipt(
         for each in await counter.count(number.terms)
     ]
     formula = formula_of_metric(number.metric, queries.catalog).text
-    described = _describe(cell, number, _describe_query(body, caller, cell), formula)
+    described = _build_receipt_without_id(cell, number, _describe_query(body, caller, cell), formula)
     rates = await list_applied_rates(number.terms, rate_lookup, cell.query.range, caller.workspace.currency)
     source = rate_lookup.source.id if rate_lookup.source else ""
     fx = [AppliedRate(currency=each.currency, date=each.day, rate=each.rate, source=source) for each in rates]
@@ -146,7 +146,9 @@ async def list_receipt_records(
     )
 
 
-def _describe(cell: CellQuery, number: OpenNumber, resolved: ResolvedReceipt, formula: str) -> Receipt:
+def _build_receipt_without_id(
+    cell: CellQuery, number: OpenNumber, resolved: ResolvedReceipt, formula: str
+) -> Receipt:
     """Returns the receipt without id, address and what is left out."""
     metric, currency = number.metric, resolved.currency
     return Receipt(

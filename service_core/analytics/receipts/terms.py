@@ -24,7 +24,7 @@ from service_core.analytics.query.plan import (
     aggregate_query_without_order_and_limit,
     plan_query,
 )
-from service_core.analytics.query.record_columns import columns_of_records
+from service_core.analytics.query.record_columns import record_columns_by_field
 from service_core.analytics.query.relation_columns import is_in_millionths, is_money
 from service_core.analytics.receipts.canonical import canonical_json
 from service_core.kernel.async_gather import gather_or_cancel
@@ -146,7 +146,7 @@ class TermReader:
     ) -> TermRecords:
         own_currency = self.caller.workspace.currency
         contribution_of = _read_contributions(base, source_query, own_currency)
-        fields = columns_of_records(base)
+        fields = record_columns_by_field(base)
         records, contributions = [], []
         for row in _rows_of(result, self.query.buckets is not None):
             if self.bucket is not None and row.bucket != self.bucket:
@@ -177,7 +177,9 @@ class TermReader:
                 source_query, self.query, self.queries.catalog, self.caller
             ),
             measures=(evaluated[base], *(evaluated[count] for count, _ in counts)),
-            dimensions=tuple({str(base.relation): column} for column in columns_of_records(base).values()),
+            dimensions=tuple(
+                {str(base.relation): column} for column in record_columns_by_field(base).values()
+            ),
             limit=MAX_RECORDS + 1,
         )
 

@@ -89,7 +89,9 @@ class ExportRows:
     catalog: Catalog
     max_rows: Mapping[ExportType, int] = field(default_factory=lambda: MAX_ROWS)
 
-    def open_table(self, query: Query, caller: Caller, segment: Sequence[Predicate] = ()) -> ExportTable:
+    def build_lazy_export_table(
+        self, query: Query, caller: Caller, segment: Sequence[Predicate] = ()
+    ) -> ExportTable:
         """Returns the table of a query; nothing is read before its batches are iterated.
 
         Args:

@@ -66,7 +66,7 @@ class ExportWorker:
         self._clock = clock
         self._renew_seconds = renew_seconds
 
-    async def run_next(self) -> bool:
+    async def run_next_job(self) -> bool:
         """Runs the oldest claimable job to its end; returns False if there is none."""
         export = await self._claim_or_fail_next()
         if export is None:
@@ -158,7 +158,7 @@ class ExportWorker:
         left = (export.due_at or self._clock()) - self._clock()
         try:
             async with asyncio.timeout(left.total_seconds()):
-                rows, truncated = await self._writer.write_file(export)
+                written = await self._writer.write_file_of_export(export)
         except TimeoutError:
             failed, fault = TIMED_OUT, "-"
         except ServiceUnavailable as away:
@@ -168,7 +168,7 @@ class ExportWorker:
         except Exception as other:  # noqa: BLE001 - whatever it is, the job fails and the worker goes on
             failed, fault = INTERNAL_ERROR, type(other).__name__
         else:
-            return job.export.complete(self._clock(), rows, truncated=truncated)
+            return job.export.complete(self._clock(), written.row_count, truncated=written.is_truncated)
         # A message may hold a person's data: only the kind of a fault is kept.
         _log.error("export %s failed: %s (%s)", export.id, failed, fault)
         return job.export.fail(self._clock(), failed)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from typing import NamedTuple
 
 from service_core.access.internal_callers import build_unlimited_read_only_caller
 from service_core.access.workspace_cache import WorkspaceCache
@@ -12,6 +13,13 @@ from service_core.delivery.exports.filters import build_read_query, split_kept_s
 from service_core.delivery.exports.models import Export
 from service_core.delivery.exports.ports import ExportStorage
 from service_core.delivery.exports.table import ExportTable, RendererFactory
+
+
+class WrittenExport(NamedTuple):
+    """The rows in the file of an export, and whether rows were left out at the limit."""
+
+    row_count: int
+    is_truncated: bool
 
 
 class ExportWriter:
@@ -36,8 +44,8 @@ class ExportWriter:
         self._contents = export_rows
         self._render = render
 
-    async def write_file(self, export: Export) -> tuple[int, bool]:
-        """Writes the file of a job; returns the number of rows, and whether the file was truncated.
+    async def write_file_of_export(self, export: Export) -> WrittenExport:
+        """Writes the file of an export.
 
         Raises:
             Exception: whatever the store or the storage raised; then there is no file.
@@ -50,12 +58,12 @@ class ExportWriter:
         caller = build_unlimited_read_only_caller(
             workspace, export.created_at, "Export", credential_id=export.credential_id
         )
-        table = self._contents.open_table(query, caller, segment)
+        table = self._contents.build_lazy_export_table(query, caller, segment)
         async with self._storage.open_for_write(
             export.file_name, export.download_name(workspace.zone)
         ) as file:
             row_count = await self._write_rows_up_to_limit(export, table, file.write)
-        return min(row_count, table.max_rows), row_count > table.max_rows
+        return WrittenExport(min(row_count, table.max_rows), row_count > table.max_rows)
 
     async def _write_rows_up_to_limit(
         self, export: Export, table: ExportTable, write: Callable[[bytes], object]

@@ -63,11 +63,11 @@ class JobQueue(Protocol):
             JobQueueUnavailable: the queue cannot be reached.
         """
 
-    async def run_worker(self, run_next: Callable[[], Awaitable[bool]], stop: asyncio.Event) -> None:
+    async def run_worker(self, run_next_job: Callable[[], Awaitable[bool]], stop: asyncio.Event) -> None:
         """Runs jobs in this process until ``stop`` is set, when woken and at intervals.
 
         Args:
-            run_next: does one job; False when there is none.
+            run_next_job: does one job; False when there is none.
             stop: ends the work; the job in hand is given up by cancellation.
 
         A queue whose workers are processes of their own returns at once.

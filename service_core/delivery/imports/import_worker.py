@@ -45,7 +45,7 @@ class ImportWorker:
         self._reader = reader
         self._clock = clock
 
-    async def run_next(self) -> bool:
+    async def run_next_job(self) -> bool:
         """Runs the oldest claimable job to its end; returns False if there is none."""
         job = await self._claim_or_fail_next()
         if job is None:

@@ -268,7 +268,7 @@ class ImportJob:
         due_at = now if has_ended_by_itself else max(now, stopped_at + LAST_BATCH_TIME)
         return replace(self, status=ImportStatus.REMOVING, due_at=due_at)
 
-    def become_removed(self, removed_events: int) -> "ImportJob":
+    def complete_removal(self, removed_events: int) -> "ImportJob":
         """Returns the job whose events are removed."""
         return replace(
             self,
@@ -279,17 +279,19 @@ class ImportJob:
 
     def complete(self, now: datetime) -> "ImportJob":
         """Returns the completed job."""
-        return self._end(now, ImportStatus.COMPLETED)
+        return self._end_dropping_sample_events(now, ImportStatus.COMPLETED)
 
     def fail(self, now: datetime, error: str) -> "ImportJob":
         """Returns the failed job; what is durable stays."""
-        return self._end(now, ImportStatus.FAILED, error)
+        return self._end_dropping_sample_events(now, ImportStatus.FAILED, error)
 
     def cancel(self, now: datetime) -> "ImportJob":
         """Returns the cancelled job; what is durable stays."""
-        return self._end(now, ImportStatus.CANCELLED)
+        return self._end_dropping_sample_events(now, ImportStatus.CANCELLED)
 
-    def _end(self, now: datetime, status: ImportStatus, error: str | None = None) -> "ImportJob":
+    def _end_dropping_sample_events(
+        self, now: datetime, status: ImportStatus, error: str | None = None
+    ) -> "ImportJob":
         """Returns the job in a final state, without the sample of its events: the file is deleted, too."""
         preview = None if self.preview is None else {**self.preview, "events": []}
         return replace(

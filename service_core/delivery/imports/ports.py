@@ -86,7 +86,7 @@ class ImportFileReader(Protocol):
 class ImportFileSearch(Protocol):
     """Searches an uploaded file."""
 
-    async def find_entries(
+    async def find_first_wanted_entries(
         self, job: ImportJob, open_file: ByteStreamOpener, is_wanted: Callable[[Any], bool], limit: int
     ) -> list[Any]:
         """Returns the first entries that a function picks: rows with all columns, or lines, as JSON values or text.

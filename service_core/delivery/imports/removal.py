@@ -102,14 +102,14 @@ class ImportRemoval:
         self._queue = queue
         self._clock = clock
 
-    async def complete_requested(self) -> list[ImportJob]:
+    async def complete_requested_removals(self) -> list[ImportJob]:
         """Removes what is requested, except imports whose events may still wait in the queue; returns what is removed."""
         removed = []
         for job in await self._imports.list_timed_out_imports(self._clock()):
             if job.status is not ImportStatus.REMOVING or await self._may_have_events_in_queue(job):
                 continue
             count = await self._store.delete_imported_events(job.workspace_id, job.id)
-            after = job.become_removed(count)
+            after = job.complete_removal(count)
             if await self._imports.replace_import_if_unchanged(job, after):
                 removed.append(after)
         return removed

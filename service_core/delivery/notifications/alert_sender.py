@@ -50,9 +50,9 @@ class AlertSender:
         if not is_confirmation and not statuses[email].is_sendable:
             raise NotificationObsolete(f"The recipient is {statuses[email]}")
         message = (
-            self._confirmation(workspace, alert, notification)
+            self._build_confirmation_email(workspace, alert, notification)
             if is_confirmation
-            else self._message(workspace, alert, notification)
+            else self._build_alert_email(workspace, alert, notification)
         )
         try:
             await self.email_sender.send(message)
@@ -80,7 +80,9 @@ class AlertSender:
             raise NotificationObsolete("The alert was deleted or paused")
         return alert
 
-    def _message(self, workspace: Workspace, alert: Alert, notification: Notification) -> EmailMessage:
+    def _build_alert_email(
+        self, workspace: Workspace, alert: Alert, notification: Notification
+    ) -> EmailMessage:
         link = EmailLink("unsubscribe", notification.source_type, alert.id, notification.target)
         url = build_signed_url(workspace, link, self.urls.web_url)
         text = f"{notification.payload}\nUnsubscribe: {url}\n"
@@ -88,7 +90,9 @@ class AlertSender:
         subject = f"{heading}: {' '.join(alert.name.split())}"
         return EmailMessage(notification.target, subject, text, unsubscribe_url=url, id=str(notification.id))
 
-    def _confirmation(self, workspace: Workspace, alert: Alert, notification: Notification) -> EmailMessage:
+    def _build_confirmation_email(
+        self, workspace: Workspace, alert: Alert, notification: Notification
+    ) -> EmailMessage:
         link = EmailLink("confirm", notification.source_type, alert.id, notification.target)
         name = " ".join(workspace.name.split())
         text = (

@@ -20,7 +20,7 @@ from service_core.kernel.date_range import DateRange
 from service_core.kernel.errors import ApiError
 from service_core.kernel.timestamps import format_timestamp
 from service_core.kernel.wall_clock import day_start, local_date
-from service_core.workspace.alerts.evaluate import COMPARED_PERIODS, Evaluation, evaluate_alert
+from service_core.workspace.alerts.evaluate import COMPARED_PERIODS, Evaluation, evaluate_alert_value
 from service_core.workspace.alerts.models import Alert, AlertState, AlertStatus
 from service_core.workspace.alerts.ports import AlertStates
 from service_core.workspace.notifications.models import (
@@ -91,14 +91,14 @@ class AlertChecker:
             await self._queue_confirmations(alert, now)
             first_day = last_complete_period(alert, now, workspace)
             if _is_due(states.get(alert.id), day_start(first_day, workspace.zone), now, alert):
-                await self._check(workspace, alert, first_day, states.get(alert.id), now)
+                await self._evaluate_and_save_state(workspace, alert, first_day, states.get(alert.id), now)
                 checked += 1
         return checked
 
-    async def _check(
+    async def _evaluate_and_save_state(
         self, workspace: Workspace, alert: Alert, first_day: date, before: AlertState | None, now: datetime
     ) -> None:
-        value, evaluation = await self._evaluate(workspace, alert, first_day, now)
+        value, evaluation = await self._read_value_and_evaluate(workspace, alert, first_day, now)
         was_firing = before is not None and before.is_firing
         is_unknown = evaluation.status is AlertStatus.UNKNOWN
         state = AlertState(
@@ -116,7 +116,7 @@ class AlertChecker:
             await self._queue_change(workspace, alert, state, first_day, now)
         await self.states.save_state(state)
 
-    async def _evaluate(
+    async def _read_value_and_evaluate(
         self, workspace: Workspace, alert: Alert, first_day: date, now: datetime
     ) -> tuple[float | None, Evaluation]:
         """Returns the value of the period and what it means; a failed read is unknown."""
@@ -131,7 +131,7 @@ class AlertChecker:
         earlier = [values.get(first_day - _WEEK * back) for back in range(COMPARED_PERIODS, 0, -1)]
         metric = self.catalog.metrics.get(alert.metric_id)
         is_count = metric is not None and metric.unit is MetricUnit.COUNT
-        return value, evaluate_alert(alert, value, earlier, is_count=is_count)
+        return value, evaluate_alert_value(alert, value, earlier, is_count=is_count)
 
     async def _read_values(
         self, workspace: Workspace, alert: Alert, first_day: date, now: datetime
@@ -183,7 +183,7 @@ class AlertChecker:
         occurrence = first_day.isoformat() + ("" if state.is_firing else RESOLVED_SUFFIX)
         await self.outbox.add_notifications_if_absent(
             [
-                _notification(alert, channel, target, occurrence, now, payload=payload)
+                _build_notification(alert, channel, target, occurrence, now, payload=payload)
                 for channel, target, payload in targets
             ]
         )
@@ -194,7 +194,7 @@ class AlertChecker:
             return
         statuses = await self.statuses.get_statuses(alert.workspace_id, alert.id, alert.recipients)
         wanted = [
-            _notification(alert, Channel.EMAIL, email, CONFIRM_OCCURRENCE, now)
+            _build_notification(alert, Channel.EMAIL, email, CONFIRM_OCCURRENCE, now)
             for email, status in statuses.items()
             if status is RecipientStatus.UNCONFIRMED
         ]
@@ -231,7 +231,7 @@ def _webhook_body(
     }
 
 
-def _notification(
+def _build_notification(
     alert: Alert, channel: Channel, target: str, occurrence: str, now: datetime, *, payload: str | None = None
 ) -> Notification:
     return Notification(

@@ -119,7 +119,7 @@ class NotificationWorker:
         now = self.clock()
         if not await self.outbox.claim_notification(notification.id, holder, now, now + CLAIM_DURATION):
             return False
-        result = await self._attempt(notification)
+        result = await self._send_and_mark_result(notification)
         await self.outbox.save_result(result)
         return result.error is None
 
@@ -127,7 +127,7 @@ class NotificationWorker:
         """Deletes the results of notifications that became final long ago."""
         await self.outbox.delete_final_before(now - KEPT_FOR)
 
-    async def _attempt(self, notification: Notification) -> Notification:
+    async def _send_and_mark_result(self, notification: Notification) -> Notification:
         """Returns the notification with the result of one attempt; errors are logged."""
         try:
             workspace = await self.workspaces.find_by_id(notification.workspace_id)

@@ -83,7 +83,7 @@ class EmailReportSender:
         if email_report is None:
             raise NotificationObsolete("The scheduled e-mail was deleted")
         if notification.occurrence == CONFIRM_OCCURRENCE:
-            message = self._confirmation(workspace, email_report, notification)
+            message = self._build_confirmation_email(workspace, email_report, notification)
         else:
             await self._require_sendable_recipient(email_report, notification)
             message = await self._build_message(workspace, email_report, notification)
@@ -109,7 +109,9 @@ class EmailReportSender:
     ) -> EmailMessage:
         is_test = notification.occurrence.startswith(TEST_OCCURRENCE)
         try:
-            emailed = await self._run(workspace, email_report, notification, is_test=is_test)
+            emailed = await self._run_report_or_dashboard(
+                workspace, email_report, notification, is_test=is_test
+            )
         except ApiError as refusal:
             raise NotificationRefused(f"The report could not be run: {refusal.message}") from None
         text, html = self.renderer.render_email(emailed)
@@ -123,7 +125,7 @@ class EmailReportSender:
             str(notification.id),
         )
 
-    async def _run(
+    async def _run_report_or_dashboard(
         self, workspace: Workspace, email_report: EmailReport, notification: Notification, *, is_test: bool
     ) -> EmailedRun:
         caller = build_unlimited_read_only_caller(workspace, notification.due_at, "Scheduled e-mail")
@@ -156,7 +158,7 @@ class EmailReportSender:
             None if is_test else build_signed_url(workspace, link, self.urls.web_url),
         )
 
-    def _confirmation(
+    def _build_confirmation_email(
         self, workspace: Workspace, email_report: EmailReport, notification: Notification
     ) -> EmailMessage:
         email = notification.target

@@ -36,7 +36,7 @@ class MemoryCredentials(MemoryAccessStore):
         return AuthContext(credential, self._state.workspaces[credential.workspace_id])
 
     async def create_workspace(self, workspace: Workspace) -> None:
-        self._state.save_workspace(workspace)
+        self._state.replace_workspace_keeping_triggers(workspace)
 
     async def list_workspaces(self) -> list[Workspace]:
         return list(self._state.workspaces.values())
@@ -51,8 +51,8 @@ class MemoryCredentials(MemoryAccessStore):
 class MemoryWorkspaceSettings(MemoryAccessStore):
     """Implements the port `WorkspaceSettings`."""
 
-    async def save_workspace(self, workspace: Workspace) -> None:
-        self._state.save_workspace(workspace)
+    async def replace_workspace_keeping_triggers(self, workspace: Workspace) -> None:
+        self._state.replace_workspace_keeping_triggers(workspace)
 
     async def delete_workspace(self, workspace_id: UUID) -> bool:
         state = self._state

@@ -59,7 +59,7 @@ class AccessState:
             self.credentials.digests[digest] = credential.id
         self.change_version += 1
 
-    def save_workspace(self, workspace: Workspace) -> None:
+    def replace_workspace_keeping_triggers(self, workspace: Workspace) -> None:
         self.workspaces[workspace.id] = workspace
         self.change_version += 1
 

@@ -31,7 +31,7 @@ class Evaluation:
     reason: str = ""
 
 
-def evaluate_alert(
+def evaluate_alert_value(
     alert: Alert, value: float | None, earlier: Sequence[float | None], *, is_count: bool
 ) -> Evaluation:
     """Returns whether a value is outside the range of an alert.

@@ -27,7 +27,7 @@ MAX_NAME_LENGTH: Final = 120
 _NULLABLE: Final = ("value", "webhook_url")
 
 
-def provide_catalog(
+def catalog_for_validation(
     body: NewAlert | AlertPatch,  # noqa: ARG001 - as `resource` calls it
     *,
     caller: Caller,  # noqa: ARG001 - likewise
@@ -118,7 +118,7 @@ ALERTS: Final = resource(
     create=create_alert,
     update=update_alert,
     delete="Delete an alert; an undo brings it back under its id.",
-    prepare=provide_catalog,
+    prepare=catalog_for_validation,
     answer=AlertAnswer,
     operations=(list_alert_deliveries, rotate_webhook_secret),
 )

@@ -62,7 +62,7 @@ class ApprovalFiling:
     accounts: Accounts
     outbox: NotificationOutbox
 
-    async def file_write(self, caller: Caller, needed: ApprovalRequired) -> ApprovalAnswer:
+    async def store_write_for_approval(self, caller: Caller, needed: ApprovalRequired) -> ApprovalAnswer:
         """Stores the write of a request, or finds it if the request is a retry.
 
         Raises:
@@ -76,7 +76,7 @@ class ApprovalFiling:
         async with self.executor.transactions.read(caller.workspace.id) as transaction:
             retried = await _find_retried(transaction, caller, digest)
         if retried is not None:
-            return self.describe(retried, caller.now)
+            return self.build_answer(retried, caller.now)
         own_body = {name: value for name, value in sent.body.items() if name != "dry_run"}
         requests = (
             [WriteRequest(method=sent.method, path=sent.path, body=own_body)]
@@ -98,11 +98,11 @@ class ApprovalFiling:
                 await _save_and_delete_old(transaction, approval, caller.now)
                 await _mark_waiting_if_change_set(transaction, approval, caller.now)
         if retried is not None:
-            return self.describe(retried, caller.now)
+            return self.build_answer(retried, caller.now)
         await self._notify_approvers(approval, caller.workspace)
-        return self.describe(approval, caller.now)
+        return self.build_answer(approval, caller.now)
 
-    def describe(self, approval: WriteApproval, now: datetime) -> ApprovalAnswer:
+    def build_answer(self, approval: WriteApproval, now: datetime) -> ApprovalAnswer:
         """Returns the answer about an approval."""
         status = approval.status_at(now)
         return ApprovalAnswer(

@@ -22,7 +22,7 @@ async def get_approval(path: ApprovalPath, *, caller: Caller, filing: ApprovalFi
         if approval.is_private:
             raise NotFound
         require_scope(caller, Scope.READ)
-    return filing.describe(approval, caller.now)
+    return filing.build_answer(approval, caller.now)
 
 
 OPERATIONS = (get_approval,)

@@ -59,7 +59,11 @@ class RuleTargets:
         if len(meant) == 1:
             return meant[0]
         wrong = _AssetErrors(platform, every)
-        raise wrong.ambiguous_error(asset_id) if meant else wrong.unknown_asset_error(account_id, asset_id)
+        raise (
+            wrong.selection_required_error(asset_id)
+            if meant
+            else wrong.unknown_asset_error(account_id, asset_id)
+        )
 
     def require_accepted_event(self, platform: PostbackPlatform, account_id: str, event_name: str) -> None:
         """Refuses an event that the platform does not accept.
@@ -115,7 +119,7 @@ class _AssetErrors:
     platform: PostbackPlatform
     connected: Sequence[tuple[ConnectedAccount, Asset]]
 
-    def ambiguous_error(self, asset_id: str | None) -> BadRequest:
+    def selection_required_error(self, asset_id: str | None) -> BadRequest:
         name = "asset_id" if asset_id is None else "ad_account_id"
         return BadRequest(
             f"{name} is required: several {self.platform.asset_label}s of {self.platform.label} are connected",

@@ -22,7 +22,7 @@ from service_core.workspace.validation import (
 MAX_NAME_LENGTH: Final = 120
 
 
-def provide_catalog(
+def catalog_for_validation(
     body: NewSegment | SegmentPatch,  # noqa: ARG001 - as `resource` calls it
     *,
     caller: Caller,  # noqa: ARG001 - likewise
@@ -71,7 +71,7 @@ SEGMENTS: Final = resource(
     create=create_segment,
     update=update_segment,
     delete="Delete a segment; an undo brings it back under its id.",
-    prepare=provide_catalog,
+    prepare=catalog_for_validation,
     answer=SegmentAnswer,
     are_reads_aggregate=True,
 )

@@ -49,7 +49,7 @@ class WorkspaceSettingsRecord(SettingFields, Resource):
             plan_tokens=tuple(sorted(workspace.write_policy.plan_tokens)),
         )
 
-    def apply_to(self, workspace: Workspace) -> Workspace:
+    def workspace_with_settings(self, workspace: Workspace) -> Workspace:
         """Returns the workspace with these settings."""
         return replace(
             workspace,
@@ -108,7 +108,7 @@ class WorkspaceRowStorage:
         workspace = await self._load_workspace()
         if workspace is None or not isinstance(record, WorkspaceSettingsRecord):
             raise TypeError("settings are saved in the row of their workspace")
-        await self._transaction.tables.save_row(record.apply_to(workspace))
+        await self._transaction.tables.save_row(record.workspace_with_settings(workspace))
 
     async def remove(self, record: Resource, now: datetime) -> None:  # noqa: ARG002 - as the port has it
         """Deletes nothing: settings go with their workspace.

@@ -62,7 +62,7 @@ class SharePasswordAccess:
         expires_at = int((self.clock() + PROOF_LIFETIME).timestamp())
         return f"{expires_at}.{_signature(shared, expires_at)}"
 
-    def is_unlocked(self, shared: SharedObject, proof: str) -> bool:
+    def is_public_or_has_valid_proof(self, shared: SharedObject, proof: str) -> bool:
         """Whether the page needs no password, or the proof is one of its present password and has not expired."""
         if not shared.link.has_password:
             return True

@@ -25,7 +25,7 @@ async def set_fee_rates(workspace_client, *rates):
     found = await ports.credentials.list_workspaces()
     workspace = next(one for one in found if one.id == workspace_client.workspace.id)
     changed = replace(workspace, rules=replace(workspace.rules, fees=rates))
-    await ports.workspace_settings.save_workspace(changed)
+    await ports.workspace_settings.replace_workspace_keeping_triggers(changed)
 
 
 async def sell_and_advertise(workspace_client):

@@ -42,7 +42,7 @@ class ProtocolHost:
     async def save(self, **changes):
         """Changes fields of the workspace."""
         changed = replace(self.client.workspace, **changes)
-        await self.deployment.ports.workspace.workspace_settings.save_workspace(changed)
+        await self.deployment.ports.workspace.workspace_settings.replace_workspace_keeping_triggers(changed)
 
     async def send(self, recorded, *, origin="https://shop.example", headers=()):
         """Returns status, body and headers of the response."""

@@ -66,7 +66,7 @@ class BatchHost:
         return [(each["index"], each["error"]) for each in (await self.batch(*events))[1]["rejected"]]
 
     async def save(self, **changes):
-        await self.ports.workspace.workspace_settings.save_workspace(
+        await self.ports.workspace.workspace_settings.replace_workspace_keeping_triggers(
             replace(self.client.workspace, **changes)
         )
 

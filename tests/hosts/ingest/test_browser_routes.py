@@ -151,7 +151,7 @@ async def test_unknown_workspace_has_an_empty_container(host, body):
 
 async def test_inactive_workspace_has_an_empty_container(host):
     await host.propose("Chat")
-    await host.office.service.ports.workspace.workspace_settings.save_workspace(
+    await host.office.service.ports.workspace.workspace_settings.replace_workspace_keeping_triggers(
         replace(host.workspace, active=False)
     )
     assert (await host.container())[1] == EMPTY
@@ -165,7 +165,7 @@ async def test_body_that_is_no_object_is_refused(host, body, status):
 
 async def test_only_allowed_origins_get_the_container(host):
     origins = ("https://SHOP.example/", "https://other.example:8443")
-    await host.office.service.ports.workspace.workspace_settings.save_workspace(
+    await host.office.service.ports.workspace.workspace_settings.replace_workspace_keeping_triggers(
         replace(host.workspace, allowed_origins=origins)
     )
     for allowed in (ORIGIN, "https://other.example:8443"):

@@ -12,7 +12,7 @@ import pytest
 from plugins.events_sql.adapter import SqlEventStore
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.execution.shared_reads import SharedReads
-from plugins.events_sql.reads.aggregate import counts_same_credits_or_payments
+from plugins.events_sql.reads.aggregate import may_share_credit_or_payment_tables
 from service_core.analytics.measures import (
     Column,
     count_distinct,
@@ -57,7 +57,7 @@ class RecordedRuns:
             lambda: self.ended_writes,
             is_only_writer=is_only_writer,
             copy_result=lambda result: replace(result, rows=list(result.rows)),
-            counts_same_credits_or_payments=counts_same_credits_or_payments,
+            may_share_credit_or_payment_tables=may_share_credit_or_payment_tables,
         )
 
     async def _run(self, queries: Sequence[AggregateQuery]) -> list[AggregateResult]:
@@ -273,7 +273,7 @@ def test_plans_of_credits_and_of_other_payments_do_not_share_tables_of_payments(
     other_span = replace(money, scope=replace(SCOPE, span=whole_utc_days("2026-01-01", "2026-01-31")))
     credits_too = replace(money, measures=(*money.measures, CREDITED), credit=RULE)
     filtered = replace(money, scope=replace(SCOPE, filters=(Predicate("currency", value="USD"),)))
-    assert counts_same_credits_or_payments(money, filtered)
+    assert may_share_credit_or_payment_tables(money, filtered)
     assert not any(
-        counts_same_credits_or_payments(money, other) for other in (EVENTS, other_span, credits_too)
+        may_share_credit_or_payment_tables(money, other) for other in (EVENTS, other_span, credits_too)
     )

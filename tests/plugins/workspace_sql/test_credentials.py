@@ -64,7 +64,7 @@ async def test_workspace_settings_are_stored_and_visible_immediately(
 ):
     changed = replace(initialized_deployment.workspace, rules=rules)
     before = directory.credentials.change_version()
-    await directory.workspace_settings.save_workspace(changed)
+    await directory.workspace_settings.replace_workspace_keeping_triggers(changed)
     assert directory.credentials.change_version() != before
     assert (
         await directory.credentials.find_auth_context(sha256_hex(initialized_deployment.agent_key.secret))

@@ -36,7 +36,9 @@ class Store:
     async def record(self, number):
         """Replaces every fact by those of a number."""
         store, id_ = self.directory, self.workspace.id
-        await store.workspace_settings.save_workspace(replace(self.workspace, name=f"Shop {number}"))
+        await store.workspace_settings.replace_workspace_keeping_triggers(
+            replace(self.workspace, name=f"Shop {number}")
+        )
         spent = spend_row("meta", ad_campaign("c1", f"name {number}"), spend=number)
         await store.ad_spend.add_new_spend_versions(id_, [replace(spent, fetched_at=self.now)])
         await store.item_costs.save_or_replace_costs(id_, uuid4(), [item_cost("A", number)], NOW)

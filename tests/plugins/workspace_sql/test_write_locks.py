@@ -49,7 +49,9 @@ async def test_writes_of_different_workspaces_do_not_wait_for_each_other(two_sto
                 await create_named_key_clamping_rate_limit_to_plan(
                     store.credentials, other.caller.workspace, NOW, name="Bot", scopes=[Scope.READ]
                 )
-                await store.workspace_settings.save_workspace(replace(other.caller.workspace, name="renamed"))
+                await store.workspace_settings.replace_workspace_keeping_triggers(
+                    replace(other.caller.workspace, name="renamed")
+                )
     assert len(await other.notes()) == 2
     assert two_stores[0].credentials.change_version() == await two_stores[0].database._read_counter()
 

@@ -21,6 +21,7 @@ from plugins.events_sql.sql.event_kinds import name_in
 from service_core.plugin import (
     PAGE_VIEWS,
     PathSession,
+    PathSessionPage,
     PathSessionsQuery,
     PathsQuery,
     PathsResult,
@@ -51,8 +52,8 @@ def read_paths(query: PathsQuery, nodes_per_step: int, runner: StatementRunner) 
     return PathsResult(sessions, tuple(steps))
 
 
-def list_path_sessions(query: PathSessionsQuery, runner: StatementRunner) -> tuple[list[PathSession], int]:
-    """Returns a page of the sessions that meet a condition, and the number of all."""
+def list_path_sessions(query: PathSessionsQuery, runner: StatementRunner) -> PathSessionPage:
+    """Returns a page of the sessions that meet a condition."""
     runner.begin_snapshot()
     runner.create_temp_table(PATH_NODES.name, _steps_from_chosen_node_query(query.paths))
     c = PATH_NODES.c
@@ -61,7 +62,8 @@ def list_path_sessions(query: PathSessionsQuery, runner: StatementRunner) -> tup
     page = sa.select(c.t, c.seq).where(*where).order_by(c.t.desc(), c.seq.desc())
     rows = runner.fetch_rows(page.limit(query.limit).offset(query.offset or None))
     chosen = read_events_with_person(query.paths.scope, [EventPosition(*row) for row in rows], runner)
-    return [PathSession(*chosen[seq], instant_of_microsecond(t)) for t, seq in rows if seq in chosen], total
+    sessions = [PathSession(*chosen[seq], instant_of_microsecond(t)) for t, seq in rows if seq in chosen]
+    return PathSessionPage(sessions, total)
 
 
 def _steps_from_chosen_node_query(query: PathsQuery) -> sa.Select[Any]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from service_core.access.models import Caller
 from service_core.analytics.measures import FilterOperator
@@ -46,6 +46,13 @@ class FurtherGroups:
     current_rows: tuple[ResultRow, ...] = ()
 
 
+class ComparedPage(NamedTuple):
+    """The comparison of a page, and the metrics that are unavailable in it."""
+
+    comparison: QueryComparison
+    unavailable: list[UnavailableMetric]
+
+
 @dataclass(frozen=True, slots=True)
 class QueryComparer:
     """Compares a page of a query with another range.
@@ -65,10 +72,8 @@ class QueryComparer:
     groups: TopGroups | None
     further_groups_limit: int
 
-    async def compare(
-        self, page: QueryResult, *, compact: bool
-    ) -> tuple[QueryComparison, list[UnavailableMetric]]:
-        """Returns the comparison of a page, and the metrics that are unavailable in it.
+    async def compare_page(self, page: QueryResult, *, compact: bool) -> ComparedPage:
+        """Returns the comparison of the groups of a page with the other range.
 
         Args:
             compact: return rows as arrays.
@@ -90,9 +95,10 @@ class QueryComparer:
             other=other,
             totals=self._compared_renderer.metric_values(totals.rows[0]),
         )
-        return comparison, list_unavailable_with_reasons(
+        unavailable = list_unavailable_with_reasons(
             self._query.metrics, totals.rows[0].values, *(row.values for row in shown)
         )
+        return ComparedPage(comparison, unavailable)
 
     @property
     def _query(self) -> MetricQuery:

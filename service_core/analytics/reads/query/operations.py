@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionModels, AttributionSettings
@@ -79,8 +79,8 @@ async def post_query(
     segment = await queries.read_segment_filters(caller, body.segment_id, query.metrics)
     query = replace(query, filters=(*query.filters, *segment))
     snapshot = await queries.read_source_states_once(caller, query.metrics)
-    groups, (page, totals) = (
-        (None, await _read_page_and_totals(caller, queries, replace(query, offset=cursor.offset), snapshot))
+    groups, page, totals = (
+        await _read_page_and_totals(caller, queries, replace(query, offset=cursor.offset), snapshot)
         if body.top is None
         else await _read_largest_groups_and_totals(
             caller, queries, query, snapshot, body.top, with_empty_rest=bool(body.compare)
@@ -97,7 +97,7 @@ async def post_query(
         comparer = QueryComparer(
             caller, queries, snapshot, renderer, previous_range, groups, body.limit_of_further_groups
         )
-        comparison, unavailable_before = await comparer.compare(page, compact=body.format == "compact")
+        comparison, unavailable_before = await comparer.compare_page(page, compact=body.format == "compact")
     unmeasured = await queries.list_platforms_with_touches_but_no_spend(caller, query, snapshot)
     unavailable += list_unavailable_metric_per_platform_without_spend(
         queries.catalog, query.metrics, unmeasured
@@ -127,20 +127,28 @@ async def post_query(
     )
 
 
+class _PageAndTotals(NamedTuple):
+    """The rows of an answer and its row of totals; with `top`, the groups that it keeps."""
+
+    groups: TopGroups | None
+    page: QueryResult
+    totals: ResultRow
+
+
 async def _read_page_and_totals(
     caller: Caller, queries: MetricQueries, query: MetricQuery, snapshot: SourceSnapshot
-) -> tuple[QueryResult, ResultRow]:
+) -> _PageAndTotals:
     """Returns the page and the totals; without dimensions and buckets they are the same row."""
     if not query.dimensions and query.buckets is None and query.offset == 0:
         page = await queries.execute_marking_unfit_credits_unavailable(caller, query, snapshot)
-        return page, page.rows[0]
+        return _PageAndTotals(None, page, page.rows[0])
     page, totals = await gather_or_cancel(
         queries.execute_marking_unfit_credits_unavailable(caller, query, snapshot),
         queries.execute_marking_unfit_credits_unavailable(
             caller, without_dimensions_and_buckets(query), snapshot
         ),
     )
-    return page, totals.rows[0]
+    return _PageAndTotals(None, page, totals.rows[0])
 
 
 async def _read_largest_groups_and_totals(
@@ -151,7 +159,7 @@ async def _read_largest_groups_and_totals(
     top: TopBody,
     *,
     with_empty_rest: bool,
-) -> tuple[TopGroups, tuple[QueryResult, ResultRow]]:
+) -> _PageAndTotals:
     """Returns the largest groups, and all their rows with the totals.
 
     Args:
@@ -166,7 +174,7 @@ async def _read_largest_groups_and_totals(
     if top.other and with_empty_rest:
         groups = replace(groups, has_other=True)
     rows = await query_rows_of_groups_filling_empty(caller, queries, query, snapshot, groups)
-    return groups, (QueryResult(rows, len(rows), ()), totals.rows[0])
+    return _PageAndTotals(groups, QueryResult(rows, len(rows), ()), totals.rows[0])
 
 
 def _truncation_and_next_cursor(
