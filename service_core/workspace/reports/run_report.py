@@ -36,10 +36,6 @@ from service_core.analytics.reads.query.top_groups import TopBody
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.bucket_series import (
     MAX_BUCKETS,
-    buckets_started_by_now,
-    build_series_of_at_most_1000_buckets,
-    choose_bucket_unit_by_range_length,
-    cut_or_unfinished_bucket_flags,
 )
 from service_core.kernel.date_range import DateRange, RangeResponse
 from service_core.kernel.errors import BadRequest
@@ -192,27 +188,23 @@ class ReportRunner:
                 models=self.models,
                 event_reader=self.event_reader,
             ),
-            self._run_series_with_partial_flags(caller, metrics, date_range)
+            self._run_series(caller, metrics, date_range)
             if report.chart not in _WITHOUT_SERIES
             else _no_series(),
         )
         return ChartData(metric=values.metrics[0], series=points), values.range, values.complete
 
-    async def _run_series_with_partial_flags(
+    async def _run_series(
         self, caller: Caller, metrics: list[str], date_range: ResolvedRange
     ) -> list[ChartPoint]:
         over = to_explicit_range(date_range)
         request = QueryRequest(metrics=metrics, date_range=over, interval="auto", limit=MAX_BUCKETS)
         answer = await self._run_query(caller, request)
-        buckets = buckets_started_by_now(
-            build_series_of_at_most_1000_buckets(date_range, choose_bucket_unit_by_range_length(date_range)),
-            date_range.now,
-        )
         return [
-            ChartPoint(timestamp=row["bucket"], value=row[metrics[0]], partial=is_partial)
-            for row, is_partial in zip(
-                answer.rows, cut_or_unfinished_bucket_flags(buckets, date_range), strict=True
+            ChartPoint(
+                timestamp=row["bucket"], date=row["date"], value=row[metrics[0]], partial=row["partial"]
             )
+            for row in answer.rows
             if isinstance(row, dict)
         ]
 

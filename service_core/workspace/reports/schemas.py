@@ -151,6 +151,7 @@ class ChartPoint(ResponseModel):
     """One bucket of a chart."""
 
     timestamp: datetime
+    date: str = Field(description="Local date of its start; of an hour with the time.")
     value: float | int | None
     partial: bool = Field(description="Cut by the range, or not over yet.")
 

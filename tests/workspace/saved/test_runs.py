@@ -36,7 +36,7 @@ async def test_chart_returns_metric_values_and_series(api_client):
     assert ran["data"]["metric"] == request["metrics"][0]
     assert ran["data"]["metric"]["value"] == 4
     assert ran["data"]["series"] == [
-        {"timestamp": bucket["timestamp"], "value": bucket["visitors"], "partial": bucket["partial"]}
+        {name: bucket[name] for name in ("timestamp", "date", "partial")} | {"value": bucket["visitors"]}
         for bucket in overview["time_series"]
     ]
     assert (ran["range"], ran["complete"]) == (request["range"], request["complete"])
