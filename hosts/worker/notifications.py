@@ -36,6 +36,7 @@ class Notifications:
     """Puts due notifications into the outbox, and sends those in it.
 
     Attributes:
+        results_kept_for: time after which results are deleted.
         next_deletion_at: when old results are deleted again; None before the first time.
     """
 
@@ -43,6 +44,7 @@ class Notifications:
     alerts: AlertChecker
     worker: NotificationWorker
     clock: Clock
+    results_kept_for: timedelta
     next_deletion_at: datetime | None = None
 
     async def run(self) -> None:
@@ -56,7 +58,7 @@ class Notifications:
         await self.alerts.check_due_alerts(now)
         await self.worker.send_due_notifications()
         if self.next_deletion_at is None or self.next_deletion_at <= now:
-            await self.worker.delete_old_results(now)
+            await self.worker.delete_old_results(now - self.results_kept_for)
             self.next_deletion_at = now + DELETION_INTERVAL
 
 
@@ -97,4 +99,5 @@ def build_notifications(
         AlertChecker, reports=runner.reports, statuses=statuses, urls=urls, catalog=ports.registry.catalog
     )
     scheduler = ports.build_from_adapters(EmailReportScheduler, statuses=statuses)
-    return Notifications(scheduler, checker, worker, ports.clock)
+    kept_for = timedelta(days=settings.deliveries.retention_days)
+    return Notifications(scheduler, checker, worker, ports.clock, kept_for)

@@ -222,7 +222,7 @@ NOTIFICATIONS: Final = record_table(
     sa.UniqueConstraint("source_id", "occurrence", "channel", "target"),
     sa.Index("ix_notifications_source", "workspace_id", "source_id"),
 )
-"""One row per message and target. It has no body once it is sent, and is deleted 90 days later."""
+"""One row per message and target. It has no body once it is sent, and is deleted later (`deliveries.retention_days`)."""
 partial_index(NOTIFICATIONS, "notifications_due", "next_attempt_at", "next_attempt_at IS NOT NULL")
 
 ALERT_STATES: Final = record_table(

@@ -18,7 +18,7 @@ from service_core.kernel.settings_section import (
     PublicUrl,
     SettingsSection,
 )
-from service_core.kernel.webhooks_settings import WebhooksSettings
+from service_core.kernel.webhooks_settings import DeliveriesSettings, WebhooksSettings
 
 AsgiServer = Literal["hypercorn", "uvicorn", "granian"]
 """ASGI servers that `touchpoint serve` can run."""
@@ -93,9 +93,7 @@ class LakeSettings(SettingsSection):
         "folder in it. Erased persons leave it; when it is emptied here, its files stay where they are.",
     )
     interval_minutes: int = Field(
-        60,
-        ge=1,
-        description="How often the days that changed are written; an erasure is written within a minute.",
+        60, ge=1, description="How often changed days are written; an erasure is written within a minute."
     )
 
 
@@ -437,6 +435,7 @@ class Settings(SettingsSection):
     ads: AdsSettings = AdsSettings()
     postbacks: PostbacksSettings = PostbacksSettings()
     webhooks: WebhooksSettings = WebhooksSettings()
+    deliveries: DeliveriesSettings = DeliveriesSettings()
     revenue: RevenueSettings = RevenueSettings()
     fx: FxSettings = FxSettings()
     links: LinksSettings = LinksSettings()

@@ -148,6 +148,18 @@ async def test_failed_job_is_tried_again_until_the_next_run_is_due(tasks):
     assert await tasks.results(JOB_TYPE, "j") == [("sent", 1, None), ("skipped", 2, "A later run is due")]
 
 
+async def test_run_that_was_due_more_than_a_week_ago_is_not_made_up_for(tasks):
+    """Its result may have been deleted, and it would run again after each restart."""
+    job = ScheduledJob(id="j", label="J", every=timedelta(days=1000), run=tasks.run)
+    ports = tasks.served.service.ports
+    ports.registry = replace(ports.registry, scheduled_jobs={"j": job})
+    await build_plugin_tasks(ports, tasks.served.service.settings.plugins).run()
+    assert tasks.calls == []
+    tasks.served.now = job.due_at(tasks.served.now) + job.every + timedelta(days=7)
+    await build_plugin_tasks(ports, tasks.served.service.settings.plugins).run()
+    assert len(tasks.calls) == 1
+
+
 async def test_runs_of_tasks_are_listed_with_plugins(tasks):
     registry, store = tasks.served.service.ports.registry, tasks.served.service.ports.workspace
     tasks.fault = RuntimeError("no connection")

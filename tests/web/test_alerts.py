@@ -322,13 +322,13 @@ async def test_stored_notifications_are_not_written_again(shop_deployment, ann, 
 async def test_old_results_are_deleted_once_an_hour(shop_deployment, notifications, monkeypatch):
     deleted_before = []
 
-    async def record(worker, now):
-        deleted_before.append(now)
+    async def record(worker, before):
+        deleted_before.append(before)
 
     monkeypatch.setattr(type(notifications.worker), "delete_old_results", record)
     for minutes in (0, 1, 59, 60, 61):
         await run_at(shop_deployment, notifications, NOON + timedelta(minutes=minutes))
-    assert deleted_before == [NOON, NOON + timedelta(hours=1)]
+    assert deleted_before == [NOON - timedelta(days=90), NOON - timedelta(days=90) + timedelta(hours=1)]
 
 
 async def test_slow_webhooks_are_sent_eight_at_a_time(

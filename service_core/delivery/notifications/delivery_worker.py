@@ -29,9 +29,6 @@ CLAIM_DURATION: Final = timedelta(minutes=10)
 MAX_NOTIFICATIONS: Final = 50
 """Notifications that one run sends at most."""
 
-KEPT_FOR: Final = timedelta(days=90)
-"""How long the result of a notification is kept; that of a request to confirm stays, because it is sent once."""
-
 MAX_CONCURRENT: Final = 8
 """Notifications that one run sends at the same time, so that slow hosts do not hold up the others."""
 
@@ -123,9 +120,9 @@ class NotificationWorker:
         await self.outbox.save_result(result)
         return result.error is None
 
-    async def delete_old_results(self, now: datetime) -> None:
-        """Deletes the results of notifications that became final long ago."""
-        await self.outbox.delete_final_before(now - KEPT_FOR)
+    async def delete_old_results(self, before: datetime) -> None:
+        """Deletes the results of notifications that became final before an instant; that of a request to confirm stays."""
+        await self.outbox.delete_final_before(before)
 
     async def _send_and_mark_result(self, notification: Notification) -> Notification:
         """Returns the notification with the result of one attempt; errors are logged."""

@@ -21,6 +21,10 @@ MAX_EVENT_AGE: Final = timedelta(days=2)
 """Events that were received later than this after they happened have no reactions."""
 
 
+MAX_JOB_LATENESS: Final = timedelta(days=7)
+"""A run that was due earlier is not made up for. The results of runs are kept longer, so that none is repeated."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReactionTrigger:
     """Puts the reactions to stored events into the outbox.
@@ -84,13 +88,17 @@ class JobScheduler:
     _queued: dict[str, datetime] = field(default_factory=dict)
 
     async def queue_due_jobs(self, now: datetime) -> None:
-        """Queues the latest due run of each job, unless this process has queued it.
+        """Queues the latest due run of each job, unless this process has queued it or it was due more than a week ago.
 
         Raises:
             StoreUnavailable: something cannot be read or kept here; the next call continues.
         """
         due = {job.id: job.due_at(now) for job in self.jobs.values()}
-        new = [job for job in self.jobs.values() if self._queued.get(job.id) != due[job.id]]
+        new = [
+            job
+            for job in self.jobs.values()
+            if self._queued.get(job.id) != due[job.id] and now - due[job.id] <= MAX_JOB_LATENESS
+        ]
         if not new:
             return
         for workspace in await self.workspaces.list_workspaces():
