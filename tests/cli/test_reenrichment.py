@@ -27,6 +27,7 @@ from hosts.worker.reenrichment_lease import ReenrichmentLease, ReenrichmentRunni
 from service_core.analytics.ports import EventPageQuery, StoreUnavailable
 from service_core.changes.audit_log import AuditFilter
 from service_core.kernel.time_ranges import TimeRange
+from tests.fixtures.waiting import GUARD_SECONDS
 
 WHOLE = TimeRange(datetime(2026, 6, 1, tzinfo=UTC), datetime(2026, 8, 1, tzinfo=UTC))
 
@@ -125,7 +126,7 @@ async def test_running_service_does_the_work_where_it_owns_the_event_store(confi
             _reenrich_here_or_in_service(config, None, lambda done, days: shown.append((done, days)))
         )
         async with start_adapters([ports.workspace, ports.events, ports.geo, ports.domains]):
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(GUARD_SECONDS):
                 while not (config.parent / REQUESTS_FILE).exists():
                     await asyncio.sleep(0.01)
             await run_requested_reenrichments(ports)
@@ -208,7 +209,7 @@ async def test_lease_is_renewed_while_it_is_held(monkeypatch):
     monkeypatch.setattr(reenrichment_lease, "LEASE_DURATION", timedelta(milliseconds=8))
     leases = CountedLeases()
     async with ReenrichmentLease(leases, uuid4(), lambda: datetime.now(UTC), str).hold():
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(GUARD_SECONDS):
             while len(leases.calls) < 4:
                 await asyncio.sleep(0.001)
     assert leases.calls[-1] == "release"
@@ -232,7 +233,7 @@ async def test_failed_renewal_is_repeated_and_leaves_the_result_of_the_block(mon
     monkeypatch.setattr(reenrichment_lease, "LEASE_DURATION", timedelta(milliseconds=8))
     leases = LeasesThatFailOnce()
     async with ReenrichmentLease(leases, uuid4(), lambda: datetime.now(UTC), str).hold():
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(GUARD_SECONDS):
             while len(leases.calls) < 4:
                 await asyncio.sleep(0.001)
     assert leases.calls[-1] == "release"
@@ -255,7 +256,7 @@ async def test_unexpected_error_of_a_renewal_leaves_the_result_of_the_block(monk
     monkeypatch.setattr(reenrichment_lease, "LEASE_DURATION", timedelta(milliseconds=8))
     leases = FailingLeases()
     async with ReenrichmentLease(leases, uuid4(), lambda: datetime.now(UTC), str).hold():
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(GUARD_SECONDS):
             while len(leases.calls) < 2:
                 await asyncio.sleep(0.001)
     assert leases.calls == ["acquire", "acquire", "release"]
@@ -291,7 +292,7 @@ async def test_two_commands_wait_for_one_run_of_the_service(config):
             asyncio.create_task(_reenrich_here_or_in_service(config, None, lambda *_: None)) for _ in range(2)
         ]
         async with start_adapters([ports.workspace, ports.events, ports.geo, ports.domains]):
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(GUARD_SECONDS):
                 while not all(done.done() for done in waiting):
                     await run_requested_reenrichments(ports)
                     await asyncio.sleep(0.01)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from uuid import UUID
 
 from hosts.composition.past_operations import PastOperations, _Restored
+from tests.fixtures.waiting import GUARD_SECONDS
 
 WORKSPACE_ID = UUID(int=1)
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -18,5 +19,5 @@ async def test_restored_instant_is_read_while_another_one_is_restored():
         reading = past._restore_once_and_add_user(
             SimpleNamespace(id=WORKSPACE_ID), NOON, SimpleNamespace(deleted_at=None)
         )
-        assert await asyncio.wait_for(reading, 5) is restored
+        assert await asyncio.wait_for(reading, GUARD_SECONDS) is restored
     assert restored.users == 1

@@ -23,6 +23,7 @@ from service_core.kernel.errors import StartupError
 from service_core.kernel.operations import operation
 from service_core.kernel.settings import Settings
 from tests.fixtures.plugin_packages import write_plugin_package
+from tests.fixtures.waiting import GUARD_SECONDS
 
 LENIENT = PluginSelection(leave_out_faulty=True)
 GEO_ADAPTER = """
@@ -400,7 +401,7 @@ async def test_start_limit_may_be_a_whole_number():
     adapter = SlowStart()
     adapter.start_limit_seconds = 0
     with pytest.raises(StartupError, match="did not start within 0 seconds"):
-        async with asyncio.timeout(10), start_adapters([adapter]):
+        async with asyncio.timeout(GUARD_SECONDS), start_adapters([adapter]):
             pass
 
 

@@ -19,6 +19,7 @@ from service_core.kernel.operations import Scope
 from service_core.workspace.notifications.models import EVENT_WEBHOOK_TYPE, Channel
 from service_core.workspace.webhooks import resource
 from tests.analytics.deployment import HIGH_RATE_LIMIT, NOW, WorkspaceClient, run_deployment
+from tests.fixtures.waiting import GUARD_SECONDS
 from tests.hosts.ingest.test_batch import BatchHost, page_view
 
 LEADS = {"name": "Leads", "url": "https://hooks.example.com/leads", "event_names": ["lead", "trial"]}
@@ -245,7 +246,7 @@ async def test_hanging_host_of_a_workspace_leaves_slots_and_turns_to_another(hoo
 
     worker = replace(hooks.worker, senders={(EVENT_WEBHOOK_TYPE, Channel.WEBHOOK): send})
     run = asyncio.create_task(worker.send_due_notifications())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(GUARD_SECONDS):
         await is_settled.wait()
         hooks.served.now += timedelta(seconds=10)
         may_answer.set()

@@ -26,6 +26,7 @@ from service_core.api.http_messages import ApiRequest
 from service_core.commerce.ads.models import AdLevel
 from tests.fixtures.composed_deployment import compose_deployment, create_application
 from tests.fixtures.port_stubs import ManualClock
+from tests.fixtures.waiting import GUARD_SECONDS
 from tests.screenshot import HEADINGS, MAX_BYTES, PICTURES, ROOT
 
 NOON = datetime(2026, 7, 15, 12, 0, tzinfo=UTC)
@@ -200,7 +201,7 @@ def test_readme_shows_small_pictures():
 
 def request_path(link, path=None, method="GET"):
     parts = urlsplit(link)
-    connection = HTTPConnection(parts.netloc, timeout=10)
+    connection = HTTPConnection(parts.netloc, timeout=GUARD_SECONDS)
     connection.request(method, path or parts.path)
     answer = connection.getresponse()
     answer.read()

@@ -11,6 +11,7 @@ from hosts.http.app import create_unprotected_quart_app
 from hosts.mcp.app import create_mcp_blueprint
 from hosts.mcp.features import McpFeatures
 from service_core.kernel.operations import Scope
+from tests.fixtures.waiting import GUARD_SECONDS
 from tests.mcp.diagnostic_features import DIAGNOSTIC_FEATURES
 from tests.mcp.mcp_client import McpClient, connect_client, grant_access_token
 from tests.mcp.test_stateless_protocol import META, send
@@ -94,7 +95,7 @@ async def test_request_to_the_client_waits_for_the_response_of_the_same_token(cl
     async with client.app.test_client().request("/mcp", method="POST", headers=sent) as answer:
         await answer.send(json.dumps(call).encode())
         await answer.send_complete()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(GUARD_SECONDS):
             (request,) = read_events(await answer.receive())
             assert request["method"] == "elicitation/create"
             for token, name in ((other, "Eve"), (client.token, "Ada")):

@@ -14,6 +14,7 @@ from service_core.analytics.reads.event_name_check import read_event_name_warnin
 from service_core.changes.change_sets import ChangeSet, ChangeSetStatus
 from service_core.kernel.operations import Scope
 from service_core.workspace import event_name_effects
+from tests.fixtures.waiting import GUARD_SECONDS
 from tests.workspace.conftest import NOW
 from tests.workspace.rule_requests import MAIN, RULE, connect_platform
 
@@ -265,7 +266,7 @@ async def test_plan_warns_of_a_trigger_never_seen_without_the_write_lock(workspa
 
     async def take_write_lock_and_check(*arguments):
         transactions = workspace_api.service.ports.workspace.transactions
-        async with asyncio.timeout(5), transactions.write(workspace_api.workspaces["shop"].id):
+        async with asyncio.timeout(GUARD_SECONDS), transactions.write(workspace_api.workspaces["shop"].id):
             is_locked.append(False)
         return await read_event_name_warnings_and_suggestions(*arguments)
 

@@ -7,6 +7,7 @@ from hosts.roles import tasks
 from service_core.analytics.fx.ports import RateCoverage
 from tests.analytics.deployment import NOW
 from tests.commerce.fx.exchange_rate_data import deployment_with_rates
+from tests.fixtures.waiting import GUARD_SECONDS
 
 KNOWN = RateCoverage(NOW, date(2026, 7, 7), date(2026, 7, 7), 1)
 
@@ -18,7 +19,7 @@ async def test_service_syncs_and_stores_rates_of_the_configured_source(tmp_path,
     async with deployment_with_rates(tmp_path) as served:
         ports = served.service.ports
         work = asyncio.create_task(next(tasks.scheduled_tasks(ports, None, (), stop)))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(GUARD_SECONDS):
             while await ports.workspace.exchange_rates.rate_coverage_or_none_if_never_read("file") != KNOWN:
                 await asyncio.sleep(0.01)
             stop.set()

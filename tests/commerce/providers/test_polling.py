@@ -19,6 +19,7 @@ from service_core.testing.fake_platform import serve_api as listening
 from tests.analytics.deployment import NOW
 from tests.commerce.providers.fake_providers import FAKE_PROVIDERS, FakeShopify, FakeStripe, connect_provider
 from tests.commerce.providers.webhook_client import open_webhook_client
+from tests.fixtures.waiting import GUARD_SECONDS
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 FIRST = NOW - timedelta(days=6)
@@ -168,7 +169,7 @@ async def test_repeated_message_is_a_duplicate_after_months(tmp_path, kind):
         shop.advance_clock(20 * DAY)
         assert await shop.send(0)
         assert await shop.facts() == before
-        async with asyncio.timeout(20):  # a repeat that is known is counted within a second
+        async with asyncio.timeout(GUARD_SECONDS):  # a repeat that is known is counted within a second
             while not await count_duplicates(shop.client):
                 await asyncio.sleep(0.02)
 

@@ -19,6 +19,7 @@ from service_core.commerce.providers.signatures import hmac_sha256
 from service_core.commerce.subscriptions.ports import SubscriptionPage
 from service_core.testing.ingestion_stubs import make_queued_event
 from tests.analytics.deployment import NOW, run_deployment
+from tests.fixtures.waiting import GUARD_SECONDS
 
 SECRET = "whsec_planted_in_a_test"
 
@@ -96,7 +97,7 @@ class WebhookClient:
     async def ledger(self, client, received=1):
         """The row of webhooks with so many messages; what was refused or known is written within a second."""
         await self.drain()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(GUARD_SECONDS):
             rows = await self._ledger(client)
             while sum(row["received"] for row in rows) < received:
                 await asyncio.sleep(0.02)

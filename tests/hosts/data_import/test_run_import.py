@@ -14,9 +14,7 @@ from hosts.worker.run_import import ImportTask, resume_import_and_wait_until_sto
 from service_core.ingestion.import_sources.models import ImportEntry
 from service_core.ingestion.pipeline import IngestPipeline
 from service_core.kernel.errors import StartupError
-
-GUARD_SECONDS = 100
-"""Against hanging."""
+from tests.fixtures.waiting import GUARD_SECONDS
 
 
 @pytest.fixture

@@ -10,14 +10,13 @@ from hosts.asgi_runner import bind_listener, listener_address, serve_until_shutd
 from hosts.client_address import ClientAddressResolver
 from hosts.edge.app import create_edge_app
 from hosts.edge.redirect_dependencies import redirect_dependencies
+from tests.fixtures.waiting import GUARD_SECONDS
 from tests.workspace.conftest import WorkspaceApi
 
 CHROME = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"
 IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 Version/18.5 Mobile/15E148 Safari/604.1"
 PIXEL = "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 Chrome/140.0 Mobile Safari/537.36"
 PROXIES = {"trusted_proxies": ["127.0.0.1"]}
-GUARD_SECONDS = 100
-"""Against hanging."""
 
 
 @dataclass

@@ -9,10 +9,9 @@ import pytest
 from hosts.asgi_runner import bind_listener, serve_until_shutdown
 from hosts.http.app import create_api_app
 from service_core.api.http_messages import ApiResponse
+from tests.fixtures.waiting import GUARD_SECONDS
 
 SERVERS = ("hypercorn", "uvicorn", "granian")
-GUARD_SECONDS = 100
-"""Against hanging: every request here is answered, or its connection closed."""
 
 
 class EchoDispatcher:

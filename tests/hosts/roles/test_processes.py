@@ -23,9 +23,7 @@ from hosts.subprocesses import restart_with_backoff_until_stopped
 from service_core.access.api_keys import create_workspace_with_keys
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError
-
-GUARD_SECONDS = 100
-"""Against hanging."""
+from tests.fixtures.waiting import GUARD_SECONDS
 
 
 @pytest.fixture

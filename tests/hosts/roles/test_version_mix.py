@@ -31,11 +31,9 @@ from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError
 from service_core.kernel.time_ranges import TimeRange
 from service_core.testing.queue.kit import NOON, WriteKeyClient, make_stored_event
+from tests.fixtures.waiting import GUARD_SECONDS
 from tests.hosts.roles.earlier_tree import extract_earlier_tree
 from tests.hosts.roles.earlier_version import EarlierIngest
-
-GUARD_SECONDS = 100
-"""Against hanging."""
 
 
 @pytest.fixture
