@@ -1,6 +1,7 @@
 """Servers and databases that any test may ask for, each started only when one does; and how examples are generated."""
 
 import os
+import sys
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -16,6 +17,8 @@ pytest_plugins = [
     "tests.xdist_scheduling",
 ]
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # tests start hundreds of processes: the first one compiles
+sys.dont_write_bytecode = False
 os.environ["PYTHONFAULTHANDLER"] = "1"  # a process that hangs tells where, see `tests.fixtures.processes`
 
 settings.register_profile(

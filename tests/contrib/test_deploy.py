@@ -236,14 +236,15 @@ def test_container_image_installs_its_pins_and_starts_the_command():
 @pytest.mark.parametrize("path", COMPOSE, ids=file_name)
 def test_compose_settings_open_every_adapter_with_the_packages_of_the_image(path, tmp_path):
     """A process that can import what `requirements/image.txt` pins, and nothing else that is installed here."""
-    for service in compose_services(path, SECRETS):
-        _, given = parse_command_line(service.words[1:])
-        values = {
-            name: value.replace("//data", f"/{tmp_path}") for name, value in service.environment.items()
-        }
-        own = {name: value for name, value in os.environ.items() if not name.startswith("TOUCHPOINT_")}
+    services_by_settings = {
+        (parse_command_line(service.words[1:])[1]["server"], *sorted(service.environment.items())): service
+        for service in compose_services(path, SECRETS)
+    }
+    own = {name: value for name, value in os.environ.items() if not name.startswith("TOUCHPOINT_")}
+    for (server, *settings), service in services_by_settings.items():
+        values = {name: value.replace("//data", f"/{tmp_path}") for name, value in settings}
         opened = subprocess.run(
-            [sys.executable, "-m", "tests.contrib.image_packages", given["server"] or "hypercorn"],
+            [sys.executable, "-m", "tests.contrib.image_packages", server or "hypercorn"],
             cwd=ROOT, env=own | values, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert (opened.returncode, opened.stderr) == (0, ""), service.name
