@@ -144,10 +144,10 @@ from service_core.analytics.event_rules.order_deduplication import (
 )
 from service_core.analytics.event_rules.order_deduplication import event_time_key as event_time_key
 from service_core.analytics.event_rules.order_deduplication import (
-    ids_named_with_each_id_by_tracked_events as ids_named_with_each_id_by_tracked_events,
+    ids_that_mark_repeats as ids_that_mark_repeats,
 )
 from service_core.analytics.event_rules.order_deduplication import (
-    ids_that_mark_repeats as ids_that_mark_repeats,
+    linked_order_ids as linked_order_ids,
 )
 from service_core.analytics.event_rules.order_deduplication import (
     order_and_payment_ids as order_and_payment_ids,

@@ -30,11 +30,11 @@ from service_core.plugin import (
     device_report_of_charge_or_itself,
     entry_event_with_page_view_over_system_event,
     event_time_key,
-    ids_named_with_each_id_by_tracked_events,
     ids_that_mark_repeats,
     is_non_bot_conversion_by_name_or_revenue,
     is_order_event,
     is_visit_event,
+    linked_order_ids,
     list_client_reported_touches,
     order_and_payment_ids,
     order_payment_and_message_ids,
@@ -184,7 +184,7 @@ class WorkspaceEvents:
         return deduplicate_order_reports_within_7_days(
             (e for e in self.all_events if self.is_conversion(e)),
             _conversion_key,
-            index_keys_of=lambda event: _conversion_lookup_key(event, self._ids_named_together),
+            index_keys_of=lambda event: _conversion_lookup_key(event, self._linked_order_ids),
         )
 
     def is_conversion(self, event: Event) -> bool:
@@ -216,11 +216,11 @@ class WorkspaceEvents:
         )
 
     def _ids_of_all_reports(self, event: Event) -> frozenset[str]:
-        return order_payment_and_message_ids(event, self._ids_named_together)
+        return order_payment_and_message_ids(event, self._linked_order_ids)
 
     @cached_property
-    def _ids_named_together(self) -> Mapping[str, frozenset[str]]:
-        return ids_named_with_each_id_by_tracked_events(self.all_events)
+    def _linked_order_ids(self) -> Mapping[str, frozenset[str]]:
+        return linked_order_ids(self.all_events)
 
     @cached_property
     def charge_reports(self) -> list[Event]:
@@ -263,7 +263,7 @@ class WorkspaceEvents:
             index_keys_of=self._ids_of_all_reports,
             allow_several_per_source=True,
         )
-        net_amounts = refund_amounts_without_tax_and_shipping(refunds, self.charges)
+        net_amounts = refund_amounts_without_tax_and_shipping(refunds, self.charges, self._linked_order_ids)
         return [Payment(e, CHARGE, abs(e.revenue or 0)) for e in self.charges] + [
             Payment(e, REFUND, net_amounts.get(e.seq, abs(e.revenue or 0)), self.charge_of_refund(e))
             for e in refunds
@@ -332,7 +332,7 @@ class WorkspaceEvents:
 
     def charge_of_refund(self, refund: Event) -> Event | None:
         """Returns the latest charge of a refund's order that is not after it, else the earliest after it."""
-        return charge_of_refund(refund, self.charges)
+        return charge_of_refund(refund, self.charges, self._linked_order_ids)
 
 
 def session_id_of(event: Event) -> SessionId:
@@ -349,9 +349,9 @@ def _repeat_keys(event: Event) -> frozenset[Hashable]:
 
 
 def _conversion_lookup_key(
-    event: Event, named_together: Mapping[str, frozenset[str]] = MappingProxyType({})
+    event: Event, linked_ids: Mapping[str, frozenset[str]] = MappingProxyType({})
 ) -> frozenset[Hashable]:
-    ids = order_payment_and_message_ids(event, named_together)
+    ids = order_payment_and_message_ids(event, linked_ids)
     return frozenset((canonical_event_name(event.event_name), id_) for id_ in ids)
 
 

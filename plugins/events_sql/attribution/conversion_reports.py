@@ -13,10 +13,14 @@ from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.execution.statement_cache import deferred_statement
 from plugins.events_sql.relations.order_deduplication import (
     ORDER_ID_COLUMNS,
-    ORDER_NAME_COLUMNS,
-    materialized_cte,
     report_precedence,
     superseded_reports,
+)
+from plugins.events_sql.relations.order_ids import (
+    materialized_cte,
+    order_id_links,
+    rows_by_linked_order_id,
+    unnested_order_names,
 )
 from plugins.events_sql.schema.row_mapping import to_naive_utc
 from plugins.events_sql.schema.tables import EVENTS, IdNumber
@@ -151,12 +155,13 @@ def _counted_reports_query(scope: QueryScope) -> sa.Select[Any]:
 def _superseded_conversions() -> Query:
     c = _REPORTS.c
     has_id = sa.or_(*(c[id_].is_not(None) for id_ in ORDER_ID_COLUMNS))
-    return superseded_reports(_comparable_reports(c.canonical, c.converts, has_id))
+    return superseded_reports(_comparable_reports(c.canonical, c.converts, has_id), order_id_links())
 
 
 def _superseded_money() -> Query:
     c = _REPORTS.c
-    return superseded_reports(_comparable_reports(c.kind, c.kind.is_not(None)), only_kind_with_repeats=CHARGE)
+    reports = _comparable_reports(c.kind, c.kind.is_not(None))
+    return superseded_reports(reports, order_id_links(), only_kind_with_repeats=CHARGE)
 
 
 def _comparable_reports(kind: Expression, *conditions: Expression) -> sa.CTE:
@@ -166,34 +171,22 @@ def _comparable_reports(kind: Expression, *conditions: Expression) -> sa.CTE:
     return materialized_cte(sa.select(*columns).where(*conditions), "reports")
 
 
-def _ids_of_refunded_orders(scope: QueryScope) -> sa.CompoundSelect[Any]:
-    """Selects the order and payment ids of refunds and of the events that share one of them."""
-    source = compiled_source(_ids_shared_with_refunds).as_subquery(
+def _ids_of_refunded_orders(scope: QueryScope) -> sa.Select[Any]:
+    """Selects the ids of refunds, those of their orders, and those under which other reports may supersede the charges."""
+    source = compiled_source(_ids_linked_with_refunds).as_subquery(
         "source_rows", workspace=scope.workspace_id
     )
-    c = COUNTED_REPORTS.c
-    return sa.union(
-        *(
-            sa.select(c[name].label("id")).where(c.is_refund, c[name].is_not(None))
-            for name in ORDER_NAME_COLUMNS
-        ),
-        sa.select(source.c.id),
-    )
+    return sa.select(source.c.key.label("id")).distinct()
 
 
-def _ids_shared_with_refunds() -> sa.CompoundSelect[Any]:
-    c, refund = EVENTS.c, COUNTED_REPORTS.c
-    return sa.union_all(
-        *(
-            sa.select(c[other].label("id")).where(
-                c.workspace_id == WORKSPACE,
-                c.revenue.is_not(None),
-                c[other].is_not(None),
-                c[name].in_(sa.select(refund[name]).where(refund.is_refund, refund[name].is_not(None))),
-            )
-            for name, other in (ORDER_NAME_COLUMNS, ORDER_NAME_COLUMNS[::-1])
-        )
+def _ids_linked_with_refunds() -> sa.CompoundSelect[Any]:
+    refunds, links = COUNTED_REPORTS, order_id_links()
+    own = materialized_cte(
+        sa.select(unnested_order_names(refunds.c)).where(refunds.c.is_refund), "of_refunds"
     )
+    of_charges = rows_by_linked_order_id(own, links, "charges")
+    of_reports = rows_by_linked_order_id(of_charges, links, "reports")
+    return sa.union_all(sa.select(own.c.key).where(own.c.key.is_not(None)), sa.select(of_reports.c.key))
 
 
 def _reports_of_order_ids(scope: QueryScope) -> sa.Select[Any]:

@@ -22,6 +22,7 @@ from plugins.events_sql.relations.currency_conversion import (
     with_converted_amounts_and_missing_flag,
 )
 from plugins.events_sql.relations.order_deduplication import charge_per_refund
+from plugins.events_sql.relations.order_ids import order_id_links
 from plugins.events_sql.relations.refund_amounts import refund_amounts_without_tax_and_shipping
 from plugins.events_sql.schema.row_mapping import to_naive_utc
 from plugins.events_sql.schema.tables import IdNumber
@@ -197,7 +198,7 @@ def _refunds_with_order_query(reports_with_charges: Any, *, order_refunds: bool)
     """
     charges = sa.select(reports_with_charges).where(reports_with_charges.c.is_charge).subquery("charge")
     refund = sa.select(COUNTED_REPORTS).where(COUNTED_REPORTS.c.is_refund).subquery("refund")
-    order = charge_per_refund(refund, charges, "event_name", "visitor_no", "strong_no")
+    order = charge_per_refund(refund, charges, order_id_links(), "event_name", "visitor_no", "strong_no")
     joined = refund.outerjoin(order, order.c.refund == refund.c.seq)
     has_order = order.c.seq.is_not(None)
     anchor = [sa.case((has_order, order.c[n]), else_=refund.c[n]).label(n) for n in PATH_COLUMNS]

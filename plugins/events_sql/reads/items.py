@@ -16,6 +16,7 @@ from plugins.events_sql.relations.order_deduplication import (
     report_precedence,
     unnested_order_ids,
 )
+from plugins.events_sql.relations.order_ids import order_id_links
 from plugins.events_sql.relations.relation_rows import span_conditions
 from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.sql import functions as fn
@@ -200,7 +201,7 @@ def _charge_per_refund(refunds: sa.Subquery, scope: QueryScope) -> sa.Subquery:
     names = ("provider", "currency")
     columns = (payment[name] for name in ("seq", "timestamp", "order_id", "payment_id", *names))
     charges = sa.select(*columns).where(payment.kind == CHARGE).subquery("paid")
-    return charge_per_refund(refunds, charges, *names)
+    return charge_per_refund(refunds, charges, order_id_links(workspace=scope.workspace_id), *names)
 
 
 def _sums_by_item_period_and_bucket(orders: sa.Subquery, plan: LineItemQuery) -> sa.Select[Any]:

@@ -26,11 +26,12 @@ from plugins.events_sql.relations.order_counts import (
 )
 from plugins.events_sql.relations.order_deduplication import (
     ORDER_ID_COLUMNS,
+    charge_per_refund,
     is_tracked,
-    materialized_cte,
     report_columns,
     superseded_reports,
 )
+from plugins.events_sql.relations.order_ids import materialized_cte, order_id_links
 from plugins.events_sql.relations.payment_fees import (
     IS_FEE_REPORT,
     is_fee_report,
@@ -328,48 +329,43 @@ def _select_booked_payments(shape: _PaymentShape) -> sa.Select[Any]:
         c.workspace_id == WORKSPACE, c.revenue.is_not(None), *within
     )
     moved = materialized_cte(moving, "moved")
+    links = order_id_links(table)
     superseded = superseded_reports(
         moved,
+        links,
         only_kind_with_repeats=CHARGE,
         may_be_of_providers=shape.may_be_of_providers,
-        naming_events=table,
     )
     counts = moved.c.seq.not_in(superseded)
     columns = (*(moved.c[name] for name in names), moved.c.is_order)
-    counted = (
-        sa.select(*columns, moved.c.what.label("kind"), counts.label("counts"))
-        .where(moved.c.what.is_not(None))
-        .subquery()
-    )
-    is_charge = counted.c.kind == CHARGE
-    counting_charge = sa.and_(is_charge, counted.c.counts)
-    order_at = sa.case((sa.not_(is_charge), _charge_time_of_same_order(counted.c, counting_charge)))
-    of_order_else_own = sa.func.coalesce(order_at, counted.c.timestamp)
-    booked = of_order_else_own if order_refunds else counted.c.timestamp
-    rated_at = [of_order_else_own.label(RATE_INSTANT)] if shape.with_rate_instant else []
-    listed = sa.select(counted, booked.label("booked"), *rated_at).subquery()
+    counted = sa.select(*columns, moved.c.what.label("kind")).where(moved.c.what.is_not(None), counts)
+    if order_refunds or shape.with_rate_instant:
+        listed = _with_booking_times(
+            materialized_cte(counted, "counted"),
+            links,
+            order_refunds=order_refunds,
+            with_rate_instant=shape.with_rate_instant,
+        )
+    else:
+        listed = counted.add_columns(moved.c.timestamp.label("booked")).subquery()
     amount: Expression = sa.func.abs(listed.c.revenue, type_=sa.BigInteger)
     source, fee = _source_and_fee_column(moved, listed, fee_rates)
     if shape.may_be_of_providers:
         net_refund = refund_amounts_without_tax_and_shipping(only_if_refunded_in_span=not order_refunds)
         source = source.outerjoin(net_refund, net_refund.c.seq == listed.c.seq)
         amount = sa.func.coalesce(net_refund.c.amount, amount)
-    facts = (
-        sa.select(
-            *(listed.c[name] for name in names if name not in {"source", *CHARGE_COMPONENTS}),
-            listed.c.kind,
-            sa.and_(listed.c.kind == CHARGE, listed.c.is_order).label("is_order"),
-            listed.c.booked,
-            *(listed.c[column.name] for column in rated_at),
-            amount.label("amount"),
-            *_charge_component_columns(listed.c, fee),
-            sa.case((is_tracked(listed.c), sa.literal(TRACKED)), else_=listed.c.source).label("provider"),
-        )
-        .select_from(source)
-        .where(listed.c.counts)
-    )
+    facts = sa.select(
+        *(listed.c[name] for name in names if name not in {"source", *CHARGE_COMPONENTS}),
+        listed.c.kind,
+        sa.and_(listed.c.kind == CHARGE, listed.c.is_order).label("is_order"),
+        listed.c.booked,
+        *([listed.c[RATE_INSTANT]] if shape.with_rate_instant else []),
+        amount.label("amount"),
+        *_charge_component_columns(listed.c, fee),
+        sa.case((is_tracked(listed.c), sa.literal(TRACKED)), else_=listed.c.source).label("provider"),
+    ).select_from(source)
     if shape.with_origins:
-        facts = payments_with_origins(facts, any_revenue_converts=shape.any_revenue_converts)
+        facts = payments_with_origins(facts, links, any_revenue_converts=shape.any_revenue_converts)
     if shape.person_orders is _PersonOrders.NONE:
         return facts
     payments = facts.subquery("ledger")
@@ -391,25 +387,18 @@ def _source_and_fee_column(
     return source, reported_fee_or_by_rate(charges.c, fees.c.fee, fee_rates)
 
 
-def _charge_time_of_same_order(payment_columns: Any, counting_charge: Expression) -> Expression:
-    """Returns the timestamp of the counting charge of each row's order, by order id or payment id.
-
-    It is the latest charge up to the row, else the earliest after it.
-    """
-    c = payment_columns
-    charged_at = sa.case((counting_charge, c.timestamp))
-
-    def with_same(id_: Expression, extreme: Any, rows: tuple[int | None, int | None]) -> Expression:
-        found = extreme(charged_at).over(partition_by=id_, order_by=(c.timestamp, c.seq), rows=rows)
-        return sa.case((id_.is_not(None), found))
-
-    before = [with_same(id_, sa.func.max, (None, 0)) for id_ in (c.order_id, c.payment_id)]
-    after = [with_same(id_, sa.func.min, (0, None)) for id_ in (c.order_id, c.payment_id)]
-    is_later = sa.or_(before[0].is_(None), before[1] > before[0])
-    is_earlier = sa.or_(after[0].is_(None), after[1] < after[0])
-    return sa.func.coalesce(
-        sa.case((is_later, before[1]), else_=before[0]), sa.case((is_earlier, after[1]), else_=after[0])
-    )
+def _with_booking_times(
+    payments: sa.CTE, links: sa.CTE, *, order_refunds: bool, with_rate_instant: bool
+) -> sa.Subquery:
+    """Returns payments with when they are booked and, on request, `RATE_INSTANT`: of a refund, when its order was charged."""
+    charges = sa.select(payments).where(payments.c.kind == CHARGE).subquery("charges")
+    refunds = sa.select(payments).where(payments.c.kind != CHARGE).subquery("refunds")
+    order = charge_per_refund(refunds, charges, links)
+    of_order_else_own = sa.func.coalesce(order.c.timestamp, payments.c.timestamp)
+    booked = of_order_else_own if order_refunds else payments.c.timestamp
+    rated_at = [of_order_else_own.label(RATE_INSTANT)] if with_rate_instant else []
+    joined = payments.outerjoin(order, order.c.refund == payments.c.seq)
+    return sa.select(*payments.c, booked.label("booked"), *rated_at).select_from(joined).subquery()
 
 
 def _charge_component_columns(c: Any, fee: Expression) -> list[Expression]:

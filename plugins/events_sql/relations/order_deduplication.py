@@ -10,6 +10,13 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from plugins.events_sql.relations.order_ids import (
+    ORDER_NAME_COLUMNS,
+    materialized_cte,
+    order_id_links,
+    rows_by_linked_order_id,
+    unnested_order_names,
+)
 from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import (
@@ -34,9 +41,6 @@ from service_core.plugin import (
 
 REPEAT_MICROSECONDS: Final = microseconds(ORDER_DEDUP_WINDOW)
 """Reports of an order within this time are repeats."""
-
-ORDER_NAME_COLUMNS: Final = ("order_id", "payment_id")
-"""Columns by which an event names its order."""
 
 ORDER_ID_COLUMNS: Final = (*ORDER_NAME_COLUMNS, "message_id")
 """Columns by which other events may refer to an order."""
@@ -94,12 +98,12 @@ def _superseded_conversions_query(
     )
     if events is not EVENTS:
         with_id = reports.where(sa.or_(*(c[id_].is_not(None) for id_ in ORDER_ID_COLUMNS)))
-        return superseded_reports(materialized_cte(with_id, "reports"), naming_events=events)
+        return superseded_reports(materialized_cte(with_id, "reports"), order_id_links(events))
     queries = (
         reports.where(c[name].is_not(None), *(c[other].is_(None) for other in ORDER_ID_COLUMNS[:place]))
         for place, name in enumerate(ORDER_ID_COLUMNS)
     )
-    return superseded_reports(materialized_cte(sa.union_all(*queries), "reports"))
+    return superseded_reports(materialized_cte(sa.union_all(*queries), "reports"), order_id_links())
 
 
 def select_event_reports(
@@ -128,32 +132,26 @@ def report_columns(c: Any, kind: Expression) -> list[Expression]:
     return [*columns, kind.label("what"), report_precedence(c).label("standing")]
 
 
-def materialized_cte(query: sa.Select[Any] | sa.CompoundSelect[Any], name: str) -> sa.CTE:
-    """Returns a CTE that DuckDB computes once instead of inlining it."""
-    return query.cte(name).prefix_with("MATERIALIZED", dialect="duckdb")
-
-
 def superseded_reports(
     reports: sa.CTE,
+    links: sa.CTE,
     *,
     only_kind_with_repeats: str | None = None,
     may_be_of_providers: bool = True,
-    naming_events: Any | None = EVENTS,
 ) -> Query:
     """Selects the reports that another one supersedes: one of higher precedence, or an earlier equal one.
 
     Args:
         reports: with the columns of `report_columns`.
+        links: as `order_id_links` returns them.
         only_kind_with_repeats: the kind of which a source's second report is a repeat; None for all kinds.
         may_be_of_providers: False when all reports were tracked by clients.
-        naming_events: events among which those are that name both ids of an order; for selected persons
-            `related_visitors.ORDER_EVENTS`, so that the table of all events is not scanned; None for none.
     """
     if not may_be_of_providers:
         return _recently_repeated_tracked_events(reports, only_kind_with_repeats)
     report, better = (
         reports.alias("report").c,
-        _provider_reports_by_order_id(reports, naming_events).alias("better").c,
+        _provider_reports_by_order_id(reports, links).alias("better").c,
     )
     earlier = sa.or_(
         better.timestamp < report.timestamp,
@@ -179,16 +177,42 @@ def superseded_reports(
     )
 
 
-def charge_per_refund(refunds: Any, charges: Any, *charge_columns: str) -> sa.Subquery:
-    """Returns the charge of each refund's order, by order id or payment id.
+def charge_per_refund(refunds: Any, charges: Any, links: sa.CTE, *charge_columns: str) -> sa.Subquery:
+    """Returns the charge of each refund's order, by order id or payment id, as `charge_of_refund` does in the core.
 
-    It is the latest charge that is not after the refund, else the earliest after it.
+    It is the latest charge that is not after the refund, else the earliest after it. A charge with an id of the refund
+    precedes one that only other events link with it.
 
     Args:
         refunds: with sequence numbers, timestamps and `ORDER_NAME_COLUMNS`.
         charges: likewise.
+        links: as `order_id_links` returns them.
         charge_columns: columns of the charge to include, next to ``refund``, the sequence number of the refund.
     """
+    keyed = sa.select(refunds.c.seq, refunds.c.timestamp, unnested_order_names(refunds.c)).subquery(
+        "refund_ids"
+    )
+    linked = rows_by_linked_order_id(keyed, links, "refunds")
+    pairs = sa.union_all(
+        *(
+            query
+            for id_ in ORDER_NAME_COLUMNS
+            for query in (
+                _refunds_with_charges(refunds, charges, refunds.c[id_] == charges.c[id_], 0, charge_columns),
+                _refunds_with_charges(linked, charges, linked.c.key == charges.c[id_], 1, charge_columns),
+            )
+        )
+    ).subquery("paid")
+    nearest = (pairs.c.is_linked, pairs.c.is_after, pairs.c.apart, pairs.c.seq_apart)
+    place = sa.func.row_number().over(partition_by=pairs.c.refund, order_by=nearest).label("place")
+    placed = sa.select(pairs, place).subquery("placed")
+    return sa.select(placed).where(placed.c.place == 1).subquery("sale")
+
+
+def _refunds_with_charges(
+    refunds: Any, charges: Any, is_same_order: Expression, is_linked: int, charge_columns: tuple[str, ...]
+) -> sa.Select[Any]:
+    """Selects pairs of a refund and a charge of its order, with how near in time they are."""
     charge, refund = charges.c, refunds.c
     not_after = sa.or_(
         charge.timestamp < refund.timestamp,
@@ -204,52 +228,18 @@ def charge_per_refund(refunds: Any, charges: Any, *charge_columns: str) -> sa.Su
         refund.seq.label("refund"),
         *(charge[name] for name in ("timestamp", "seq", *charge_columns)),
         *nearness,
+        sa.literal_column(str(is_linked), sa.Integer).label("is_linked"),
     )
-    pairs = sa.union_all(
-        *(
-            sa.select(*columns).join_from(refunds, charges, charge[id_] == refund[id_])
-            for id_ in ORDER_NAME_COLUMNS
-        )
-    ).subquery("paid")
-    nearest = (pairs.c.is_after, pairs.c.apart, pairs.c.seq_apart)
-    place = sa.func.row_number().over(partition_by=pairs.c.refund, order_by=nearest).label("place")
-    placed = sa.select(pairs, place).subquery("placed")
-    return sa.select(placed).where(placed.c.place == 1).subquery("sale")
+    return sa.select(*columns).join_from(refunds, charges, is_same_order)
 
 
-def _provider_reports_by_order_id(reports: sa.CTE, naming_events: Any | None) -> sa.CTE:
-    """Returns the reports of revenue providers, one row per order id, those included that a tracked event names with it."""
+def _provider_reports_by_order_id(reports: sa.CTE, links: sa.CTE) -> sa.CTE:
+    """Returns the reports of revenue providers, one row per id of their order, linked ids included."""
     c = reports.c
     query = sa.select(c.seq, c.timestamp, c.what, c.standing, unnested_order_ids(c)).where(c.standing != "")
     own = materialized_cte(query, "of_providers")
-    if naming_events is None:
-        return own
-    by_named_id = (
-        _reports_by_id_named_with(own, naming_events, known, named)
-        for known, named in (ORDER_NAME_COLUMNS, ORDER_NAME_COLUMNS[::-1])
-    )
-    return materialized_cte(sa.union_all(sa.select(own), *by_named_id), "by_any_id")
-
-
-def _reports_by_id_named_with(
-    of_providers: sa.CTE, naming_events: Any, known: str, named: str
-) -> sa.Select[Any]:
-    """Selects the reports under the ids that tracked events, of any time, have in ``named`` beside their id in ``known``."""
-    report, c = of_providers.c, naming_events.c
-    columns = (report[name] for name in ("seq", "timestamp", "what", "standing"))
-    return (
-        sa.select(*columns, c[named].label("key"))
-        .join_from(naming_events, of_providers, c[known] == report.key)
-        .where(
-            c.workspace_id == WORKSPACE,
-            c[named].is_not(None),
-            c[named] != c[known],
-            is_tracked(c),
-            sa.not_(c.is_bot),
-            sa.not_(c.is_test),
-        )
-        .distinct()
-    )
+    linked = rows_by_linked_order_id(own, links, "of_providers")
+    return materialized_cte(sa.union_all(sa.select(own), sa.select(linked)), "by_any_id")
 
 
 def _recently_repeated_tracked_events(reports: sa.CTE, only_kind: str | None) -> sa.Select[Any]:

@@ -29,6 +29,9 @@ from service_core.plugin import QueryScope
 _SELECTED_ORDERS: Final = sa.table("selected_orders", sa.column("id", sa.Text))
 """The ids of the selected persons' orders."""
 
+_EXPANSIONS: Final = 2
+"""How often the ids of events with an id of the orders are added: as many events may link two ids of an order."""
+
 _ALL_ORDERS: Final = sa.table("all_orders", sa.column("id", sa.Text))
 
 
@@ -50,7 +53,7 @@ def create_order_events_table(
     runner.create_temp_table(_SELECTED_ORDERS.name, deferred_statement(_selected_order_ids))
     other = compiled_source(_unselected_events_of_selected_orders, "seq").as_subquery("other", **values)
     has_others = bool(runner.fetch_rows(sa.select(other.c.seq).limit(1)))
-    if has_others:
+    for _ in range(_EXPANSIONS if has_others else 0):
         _add_ids_that_others_name(values, runner)
     events = compiled_source(_order_events_query, has_others, *names).as_subquery("order_event", **values)
     runner.create_temp_table(ORDER_EVENTS.name, sa.select(*events.c))

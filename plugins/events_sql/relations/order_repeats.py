@@ -9,14 +9,13 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from plugins.events_sql.relations.order_deduplication import (
-    ORDER_NAME_COLUMNS,
     REPEAT_MICROSECONDS,
     is_tracked,
     is_within_repeat_window,
-    materialized_cte,
     select_event_reports,
     unnested_order_ids,
 )
+from plugins.events_sql.relations.order_ids import ORDER_NAME_COLUMNS, materialized_cte, unnested_order_names
 from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import START, CompiledSource, bind_parameters, compiled_source
@@ -109,10 +108,7 @@ def _repeats_of_earlier_reports(reports: sa.CTE) -> sa.Select[Any]:
     of_clients = sa.select(*copied, sa.func.coalesce(c.order_id, c.payment_id).label("key")).where(
         c.reporter != PROVIDER_REPORTER
     )
-    ids = fn.TupleKey(*(c[name] for name in ORDER_NAME_COLUMNS))
-    of_providers = sa.select(*copied, sa.type_coerce(fn.Unnest(ids), sa.Text).label("key")).where(
-        c.reporter == PROVIDER_REPORTER
-    )
+    of_providers = sa.select(*copied, unnested_order_names(c)).where(c.reporter == PROVIDER_REPORTER)
     keyed = materialized_cte(sa.union_all(of_clients, of_providers), "keyed_reports").c
     at = fn.EpochMicroseconds(keyed.timestamp)
     before = sa.func.lag(at).over(

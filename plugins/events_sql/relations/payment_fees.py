@@ -6,10 +6,10 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from plugins.events_sql.relations.order_deduplication import (
-    ORDER_NAME_COLUMNS,
     is_tracked,
     is_within_repeat_window,
 )
+from plugins.events_sql.relations.order_ids import ORDER_NAME_COLUMNS
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.conditions import Expression
 from service_core.plugin import CHARGE, MILLION, PAYMENT_FEE_EVENT, TRACKED, FeeRate

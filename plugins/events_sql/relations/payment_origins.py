@@ -9,9 +9,9 @@ from plugins.events_sql.relations.order_deduplication import (
     charge_per_refund,
     is_tracked,
     is_within_repeat_window,
-    materialized_cte,
     unnested_order_ids,
 )
+from plugins.events_sql.relations.order_ids import materialized_cte
 from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.sql.compiled_sources import WORKSPACE
 from plugins.events_sql.sql.event_kinds import charge_or_refund_kind, is_conversion
@@ -21,17 +21,20 @@ ORIGIN_COLUMNS: Final = {"origin_seq": "seq", "origin_at": "timestamp", "origin_
 """Columns of the event in which a payment arose -> columns of `EVENTS`."""
 
 
-def payments_with_origins(facts: sa.Select[Any], *, any_revenue_converts: bool) -> sa.Select[Any]:
+def payments_with_origins(
+    facts: sa.Select[Any], links: sa.CTE, *, any_revenue_converts: bool
+) -> sa.Select[Any]:
     """Returns payments with `ORIGIN_COLUMNS`; a refund arose where the charge of its order did.
 
     Args:
         facts: all payments of all time, with the columns of events.
+        links: as `order_id_links` returns them.
         any_revenue_converts: whether any event with revenue converts.
     """
     payments = materialized_cte(facts, "payments")
     charges = sa.select(payments).where(payments.c.kind == CHARGE).subquery("charges")
     refunds = sa.select(payments).where(payments.c.kind != CHARGE).subquery("refunds_of_charges")
-    order = charge_per_refund(refunds, charges, "session_no")
+    order = charge_per_refund(refunds, charges, links, "session_no")
     report = _report_per_charge_without_device(payments, any_revenue_converts=any_revenue_converts)
     charge_seq = sa.func.coalesce(order.c.seq, payments.c.seq)
     joined = payments.outerjoin(order, order.c.refund == payments.c.seq).outerjoin(

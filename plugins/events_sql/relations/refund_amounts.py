@@ -7,10 +7,10 @@ import sqlalchemy as sa
 from plugins.events_sql.relations.order_deduplication import (
     charge_per_refund,
     is_tracked,
-    materialized_cte,
     report_columns,
     superseded_reports,
 )
+from plugins.events_sql.relations.order_ids import materialized_cte, order_id_links
 from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import END, START, WORKSPACE, compiled_source
@@ -32,12 +32,11 @@ def refund_amounts_without_tax_and_shipping(*, only_if_refunded_in_span: bool) -
 
 def _net_refunds_query(only_if_refunded_in_span: bool) -> sa.Select[Any]:
     reports = materialized_cte(_provider_reports(only_if_refunded_in_span), "provider_reports")
-    counts = reports.c.seq.not_in(
-        superseded_reports(reports, only_kind_with_repeats=CHARGE, naming_events=None)
-    )
+    links = order_id_links()
+    counts = reports.c.seq.not_in(superseded_reports(reports, links, only_kind_with_repeats=CHARGE))
     charge = sa.select(reports).where(reports.c.what == CHARGE, counts).subquery("charge")
     refund = sa.select(reports).where(reports.c.includes_tax, counts).subquery("refund")
-    order = charge_per_refund(refund, charge, "revenue", "paid")
+    order = charge_per_refund(refund, charge, links, "revenue", "paid")
     own = sa.func.abs(refund.c.revenue, type_=sa.BigInteger)
     total = sa.func.sum(own).over(
         partition_by=order.c.seq, order_by=(refund.c.timestamp, refund.c.seq), rows=(None, 0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from plugins.events_sql.relations.order_deduplication import materialized_cte
+from plugins.events_sql.relations.order_ids import materialized_cte
 from plugins.events_sql.relations.order_repeats import repeated_order_reports
 from plugins.events_sql.schema.tables import ENTRY_COLUMNS, ENTRY_PREFIX, EVENTS, SESSIONS
 from plugins.events_sql.sql import functions as fn

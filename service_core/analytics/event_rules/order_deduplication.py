@@ -86,7 +86,7 @@ def report_precedence_storefront_first(event: Event) -> tuple[int, int, str]:
     return 2 if event.is_storefront else 1, known_components, provider
 
 
-NOTHING_NAMED_TOGETHER: Final[Mapping[str, frozenset[str]]] = MappingProxyType({})
+NO_LINKED_IDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType({})
 
 
 def order_and_payment_ids(event: Event) -> frozenset[str]:
@@ -95,7 +95,7 @@ def order_and_payment_ids(event: Event) -> frozenset[str]:
 
 
 def order_payment_and_message_ids(
-    event: Event, named_together: Mapping[str, frozenset[str]] = NOTHING_NAMED_TOGETHER
+    event: Event, linked_ids: Mapping[str, frozenset[str]] = NO_LINKED_IDS
 ) -> frozenset[str]:
     """Returns the ids that other reports of the same order may name.
 
@@ -103,24 +103,26 @@ def order_payment_and_message_ids(
 
     Args:
         event: a report.
-        named_together: as `ids_named_with_each_id_by_tracked_events` returns it; a provider's report is also known by the ids that a tracked
-            event names with one of its own.
+        linked_ids: as `linked_order_ids` returns them; a provider's report is also known by the ids linked with its own.
     """
     own = frozenset(id_ for id_ in (event.order_id, event.payment_id, event.message_id) if id_ is not None)
     if provider_of_payment(event) == TRACKED:
         return own
-    return own.union(*(named_together[id_] for id_ in own if id_ in named_together))
+    return own.union(*(linked_ids[id_] for id_ in own if id_ in linked_ids))
 
 
-def ids_named_with_each_id_by_tracked_events(events: Iterable[Event]) -> Mapping[str, frozenset[str]]:
-    """Returns for each id the order and payment ids that a tracked event names with it."""
-    pairs: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
+def linked_order_ids(events: Iterable[Event]) -> Mapping[str, frozenset[str]]:
+    """Returns for each id the order and payment ids of the same order, itself included; absent for an id that is linked with none.
+
+    An event that names an order id and a payment id links them. Ids are of the same order if one event links them, or
+    two events that share an id do. Events of bots and test events link nothing.
+    """
+    named_together: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
     for event in events:
         ids = order_and_payment_ids(event)
-        is_real = not event.is_bot and not event.is_test and provider_of_payment(event) == TRACKED
-        for id_ in ids if is_real and len(ids) > 1 else ():
-            pairs[id_] |= ids
-    return pairs
+        for id_ in ids if len(ids) > 1 and not event.is_bot and not event.is_test else ():
+            named_together[id_] |= ids
+    return {id_: ids.union(*(named_together[other] for other in ids)) for id_, ids in named_together.items()}
 
 
 def deduplicate_order_reports_within_7_days(

@@ -6,20 +6,37 @@ from fractions import Fraction
 from service_core.analytics.event_rules.order_deduplication import (
     TRACKED,
     event_time_key,
+    order_and_payment_ids,
     provider_of_payment,
 )
 from service_core.ingestion.models import Event
 
 
-def charge_of_refund(refund: Event, charges: Iterable[Event]) -> Event | None:
-    """Returns the latest charge of a refund's order that is not after it, else the earliest after it."""
-    of_order = [charge for charge in charges if _is_same_order(charge, refund)]
+def charge_of_refund(
+    refund: Event, charges: Iterable[Event], linked_ids: Mapping[str, frozenset[str]]
+) -> Event | None:
+    """Returns the latest charge of a refund's order that is not after it, else the earliest after it.
+
+    A charge with the order id or the payment id of the refund precedes one that only other events link with it, such
+    as the shop's charge of an order whose refund names the payment.
+
+    Args:
+        refund: the refund.
+        charges: the charges that count.
+        linked_ids: as `linked_order_ids` returns them.
+    """
+    counted = list(charges)
+    ids = order_and_payment_ids(refund)
+    linked = frozenset[str]().union(*(linked_ids[id_] for id_ in ids if id_ in linked_ids))
+    of_order = [charge for charge in counted if _is_same_order(charge, refund)] or [
+        charge for charge in counted if order_and_payment_ids(charge) & linked
+    ]
     earlier = (charge for charge in of_order if event_time_key(charge) <= event_time_key(refund))
     return max(earlier, key=event_time_key, default=min(of_order, key=event_time_key, default=None))
 
 
 def refund_amounts_without_tax_and_shipping(
-    refunds: Iterable[Event], charges: Iterable[Event]
+    refunds: Iterable[Event], charges: Iterable[Event], linked_ids: Mapping[str, frozenset[str]]
 ) -> Mapping[int, int]:
     """Returns the amounts of refunds that include tax and shipping, without them, in minor units by sequence number.
 
@@ -31,12 +48,15 @@ def refund_amounts_without_tax_and_shipping(
     Args:
         refunds: the refunds that count, in order of `event_time_key`.
         charges: the charges that count.
+        linked_ids: as `linked_order_ids` returns them.
     """
     reported_charges = [charge for charge in charges if provider_of_payment(charge) != TRACKED]
     amounts: dict[int, int] = {}
     gross_of_charge: dict[int, int] = {}
     for refund in refunds:
-        charge = charge_of_refund(refund, reported_charges) if _includes_tax_and_shipping(refund) else None
+        if not _includes_tax_and_shipping(refund):
+            continue
+        charge = charge_of_refund(refund, reported_charges, linked_ids)
         if charge is not None:
             before = gross_of_charge.get(charge.seq, 0)
             gross_of_charge[charge.seq] = total = before + abs(refund.revenue or 0)

@@ -7,7 +7,7 @@ from service_core.analytics.event_rules.order_deduplication import (
     CHARGE,
     classify_as_charge_refund_or_no_payment,
     deduplicate_order_reports_within_7_days,
-    ids_named_with_each_id_by_tracked_events,
+    linked_order_ids,
     order_and_payment_ids,
     order_payment_and_message_ids,
 )
@@ -67,11 +67,11 @@ def order_value_or_event_value(
 
 def _counting_charge(event: Event, reports: Sequence[Event], conversions: ConversionSet) -> Event | None:
     """Returns the charge that counts as revenue, of several the one nearest in time."""
-    named_together = ids_named_with_each_id_by_tracked_events(reports)
+    linked_ids = linked_order_ids(reports)
     charges = deduplicate_order_reports_within_7_days(
         (each for each in reports if classify_as_charge_refund_or_no_payment(each, conversions) == CHARGE),
         order_and_payment_ids,
-        index_keys_of=lambda report: order_payment_and_message_ids(report, named_together),
+        index_keys_of=lambda report: order_payment_and_message_ids(report, linked_ids),
     )
     return min(charges, key=lambda charge: abs(charge.timestamp - event.timestamp), default=None)
 

@@ -40,6 +40,7 @@ from service_core.testing.event_store.invariants import Invariants
 from service_core.testing.event_store.kit import Store
 from service_core.testing.event_store.large_numbers import LargeNumbers
 from service_core.testing.event_store.line_items import LineItems
+from service_core.testing.event_store.linked_order_ids import LinkedOrderIds
 from service_core.testing.event_store.lone_distinct_ids import LoneDistinctIds
 from service_core.testing.event_store.order_counts import OrderCounts
 from service_core.testing.event_store.order_deduplication import OrderDeduplication
@@ -72,6 +73,7 @@ class EventStoreConformance(
     PaymentOrigins,
     LargeNumbers,
     OrderDeduplication,
+    LinkedOrderIds,
     OrderCounts,
     RefundAmounts,
     CurrencyConversion,
