@@ -212,6 +212,23 @@ def test_order_of_shopify_is_dated_to_its_payment_and_its_refunds_to_theirs(tmp_
     assert [body["timestamp"] for body in entry.further_bodies] == ["2026-07-05T10:00:00+00:00"]
 
 
+@pytest.mark.parametrize(
+    ("processed", "created", "paid_at"),
+    [
+        ("2026-07-02", "2026-07-01", "2026-07-02"),
+        ("2026-07-02", None, "2026-07-02"),
+        (None, "2026-07-01", "2026-07-01"),
+    ],
+)
+def test_order_of_shopify_is_dated_to_its_processing_else_to_its_creation(
+    processed, created, paid_at, tmp_path
+):
+    times = {"processed_at": processed, "created_at": created}
+    order = json.loads(first_line(SHOPIFY)) | {key: day and f"{day}T10:00:00Z" for key, day in times.items()}
+    entry = read("shopify", ndjson(order), tmp_path)[0]
+    assert entry.body["timestamp"] == f"{paid_at}T10:00:00+00:00"
+
+
 def test_replayed_request_of_matomo_has_the_visitor_of_the_log(tmp_path):
     entry = read("matomo", MATOMO, tmp_path)[0]
     assert (entry.address, entry.body["anonymous_id"]) == ("203.0.113.7", "a1b2c3d4e5f60718")

@@ -184,7 +184,7 @@ def charge_per_refund(refunds: Any, charges: Any, links: sa.CTE, *charge_columns
     precedes one that only other events link with it.
 
     Args:
-        refunds: with sequence numbers, timestamps and `ORDER_NAME_COLUMNS`.
+        refunds: with sequence numbers, timestamps and `ORDER_NAME_COLUMNS`; its name is unique in the statement.
         charges: likewise.
         links: as `order_id_links` returns them.
         charge_columns: columns of the charge to include, next to ``refund``, the sequence number of the refund.
@@ -192,7 +192,7 @@ def charge_per_refund(refunds: Any, charges: Any, links: sa.CTE, *charge_columns
     keyed = sa.select(refunds.c.seq, refunds.c.timestamp, unnested_order_names(refunds.c)).subquery(
         "refund_ids"
     )
-    linked = rows_by_linked_order_id(keyed, links, "refunds")
+    linked = rows_by_linked_order_id(keyed, links, refunds.name)
     pairs = sa.union_all(
         *(
             query
