@@ -13,6 +13,7 @@ from service_core.analytics.cohorts.operations import get_lifetime_value, get_re
 from service_core.analytics.cohorts.schemas import CohortQuery, RetentionQuery
 from service_core.analytics.freshness import EventFreshness
 from service_core.analytics.funnels.operations import FunnelQuery, get_funnel
+from service_core.analytics.measures import Relation
 from service_core.analytics.metrics.dimensions import CORE_DIMENSIONS
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.metric_queries import MetricQueries
@@ -205,6 +206,44 @@ async def test_invalid_cohort_filters_are_refused(read_cohorts, story, parameter
     with pytest.raises(BadRequest) as refused:
         await read_cohorts(**{parameter: sent})
     assert (refused.value.code, refused.value.field.partition("[")[0]) == (code, parameter)
+
+
+OF_EVENTS = [
+    each.id for each in CORE_DIMENSIONS if Relation.EVENTS in each.columns and each.id != "new_vs_returning"
+]
+
+
+@pytest.mark.parametrize("dimension", [*OF_EVENTS, "property:plan"])
+async def test_every_dimension_of_events_filters_each_step_and_cohorts(
+    read_funnel, read_cohorts, story, dimension
+):
+    for person, columns in (
+        ("P", campaign_columns("google", "cpc", "spring")),
+        ("Q", {"country": "DE", "event_data": {"plan": "pro"}}),
+    ):
+        add(story, "A", 0, person, **columns)
+        add(story, "B", 1, person, **columns)
+
+    def having(op):
+        return [{"dimension": dimension, "op": op}]
+
+    for step in (0, 1):
+        filters = [[[], []], [[], []]]
+        for chosen, op in zip(filters, ("is_set", "is_not_set"), strict=True):
+            chosen[step] = having(op)
+        answers = [await read_funnel(step_filters=json.dumps(each)) for each in filters]
+        assert sum(answer.steps[step].count for answer in answers) == 2, step
+    for parameter in ("filters", "event_filters"):
+        sent = [json.dumps(having(op)) for op in ("is_set", "is_not_set")]
+        answers = [(await read_cohorts(**{parameter: each}))[0] for each in sent]
+        assert sum(answer.rows[0].active_persons for answer in answers if answer.rows) == 2, parameter
+    funnel, (retention, worth) = (
+        (await read_funnel(breakdown=dimension)),
+        await read_cohorts(breakdown=dimension),
+    )
+    assert sum(group.steps[0].count for group in funnel.groups) == 2
+    assert sum(group.persons for group in retention.groups) == 2
+    assert [group.value for group in worth.groups] == [group.value for group in retention.groups]
 
 
 ENTRANTS = st.lists(
