@@ -65,7 +65,7 @@ class _Upload:
     def __init__(self, uploads: ImportUploads, scope: Scope, receive: Receive, import_id: UUID) -> None:
         self._uploads = uploads
         self._import_id = import_id
-        self._body = _iterate_body(receive)
+        self._body = _iterate_body_with_timeout(receive)
         self._query = parse_qs(scope["query_string"].decode("latin-1"))
         headers: dict[bytes, bytes] = dict(scope["headers"])
         self._content_type = headers.get(b"content-type", b"").decode("latin-1")
@@ -73,7 +73,7 @@ class _Upload:
     async def authorize(self) -> tuple[ImportJob, Workspace]:
         """Returns the job of the link, and its workspace; nothing of the body is read before."""
         expires, signature = (self._query.get(name, [""])[-1] for name in ("expires", "sig"))
-        return await self._uploads.authorize(self._import_id, expires, signature)
+        return await self._uploads.require_valid_upload_link(self._import_id, expires, signature)
 
     async def store_body(self, job: ImportJob) -> ImportJob:
         """Stores the body as the file."""
@@ -112,7 +112,7 @@ async def _redirect_browser_to_import(upload: _Upload, send: Send, app_path: str
     await _send_response(send, 303, (b"location", back.encode()), b"")
 
 
-async def _iterate_body(receive: Receive) -> _Body:
+async def _iterate_body_with_timeout(receive: Receive) -> _Body:
     """Yields the pieces of a body.
 
     Raises:

@@ -120,7 +120,7 @@ def check_parameter_headers(
         if header is None or value is None:
             continue
         text = value if isinstance(value, str) else orjson.dumps(value).decode()
-        if _decode_header(headers.get(f"mcp-param-{header}".lower())) != text:
+        if _decode_header_if_base64(headers.get(f"mcp-param-{header}".lower())) != text:
             raise _mismatch_error(f"Mcp-Param-{header}", call)
 
 
@@ -132,11 +132,11 @@ def _check_headers(call: JsonRpcRequest, headers: Mapping[str, str], version: ob
         raise _mismatch_error("Mcp-Method", call)
     parameter = _NAMED_BY.get(call.method)
     named = call.params.get(parameter) if parameter else None
-    if named is not None and _decode_header(headers.get(NAME_HEADER)) != named:
+    if named is not None and _decode_header_if_base64(headers.get(NAME_HEADER)) != named:
         raise _mismatch_error("Mcp-Name", call)
 
 
-def _decode_header(value: str | None) -> str | None:
+def _decode_header_if_base64(value: str | None) -> str | None:
     """Returns the text of a header value; None for one in broken Base64."""
     if value is None or not (value.startswith(_BASE64_PREFIX) and value.endswith(_BASE64_SUFFIX)):
         return value

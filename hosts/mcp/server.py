@@ -141,7 +141,7 @@ class McpServer:
             stateless = is_stateless_request(call, sent_headers)
             answer = self._features.find_answer(call, stateless=stateless)
             if answer is not None:
-                return await self._answer_by_feature(
+                return await self._spend_quota_and_answer_by_feature(
                     call, identity, sent_headers, answer, stateless=stateless
                 )
             if call.method == "tools/call":
@@ -290,7 +290,7 @@ class McpServer:
         """Returns the tool of a route, or the route itself if no tool has it."""
         return self._tools.describe_operation(route[1], route[2].removeprefix("/v1")) or route[0]
 
-    async def _answer_by_feature(
+    async def _spend_quota_and_answer_by_feature(
         self,
         call: JsonRpcRequest,
         identity: AuthContext,

@@ -174,11 +174,11 @@ class RelayedConnection(asyncio.Protocol):
             self._is_http2 = True
         self._has_begun = True
         if not self._is_http2:
-            data = self._check(data)
+            data = self._parse_or_refuse(data)
         if self._refusal is None:
             self._relay_to_backend(data)
 
-    def _check(self, data: bytes) -> bytes:
+    def _parse_or_refuse(self, data: bytes) -> bytes:
         """Reads along, and refuses what is malformed; returns the data without what follows an offer to upgrade."""
         self._header_bytes += len(data)
         try:
@@ -189,9 +189,9 @@ class RelayedConnection(asyncio.Protocol):
         except httptools.HttpParserError:
             self._is_malformed = True
         if self._is_malformed:
-            self._refuse(400)
+            self._send_error_after_begun_answers(400)
         elif self._header_bytes > _MAX_HEADER_BYTES:
-            self._refuse(431)
+            self._send_error_after_begun_answers(431)
         return data
 
     def on_message_begin(self) -> None:
@@ -279,10 +279,10 @@ class RelayedConnection(asyncio.Protocol):
             self._backend.write(data)
             return
         if not self._unsent:
-            self._connecting = self._loop.create_task(self._connect())
+            self._connecting = self._loop.create_task(self._connect_to_server_and_send_waiting_data())
         self._unsent.append(data)
 
-    async def _connect(self) -> None:
+    async def _connect_to_server_and_send_waiting_data(self) -> None:
         try:
             transport, _ = await self._loop.create_connection(lambda: _Backend(self), *self._relay.backend)
         except OSError:
@@ -307,7 +307,7 @@ class RelayedConnection(asyncio.Protocol):
             self.deadline.watch_unsent_bytes()
             self.await_next_request()  # the application may have finished long before its answer has come
         else:
-            self._refuse(400)
+            self._send_error_after_begun_answers(400)
 
     def backend_ended(self) -> None:
         """Closes the connection once what the server has sent is sent, and a refusal that had to wait for it."""
@@ -357,7 +357,7 @@ class RelayedConnection(asyncio.Protocol):
         """Closes the connection once what is written is sent."""
         self._transport.close()
 
-    def _refuse(self, status: int) -> None:
+    def _send_error_after_begun_answers(self, status: int) -> None:
         """Answers an error in a request behind the answers before it, unless one of them has begun and not ended."""
         self._refusal = header_error_response(status).to_bytes()
         if self._backend is None or not self.answers:

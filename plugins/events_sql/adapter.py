@@ -147,7 +147,7 @@ class SqlEventStore(EventDeletion, SqlEventHistory):
         Raises:
             StartupError: it cannot, or does.
         """
-        await asyncio.to_thread(self.backend.check_connection)
+        await asyncio.to_thread(self.backend.has_tables_or_raise_unusable)
 
     async def check_stored_version(self) -> None:
         """Checks that the open store still has the tables of this version.
@@ -176,7 +176,7 @@ class SqlEventStore(EventDeletion, SqlEventHistory):
         Raises:
             StartupError: it cannot be reached.
         """
-        return await asyncio.to_thread(self.backend.check_connection)
+        return await asyncio.to_thread(self.backend.has_tables_or_raise_unusable)
 
     async def start(self) -> None:
         """Opens the engine, creates missing tables and compiles frequent statements in the background.

@@ -16,7 +16,7 @@ from service_core.changes.actor import Actor
 from service_core.kernel.errors import ApiError, Conflict
 from service_core.kernel.operations import Scope
 from service_core.kernel.paging import KeysetCursor
-from service_core.kernel.timestamps import format_timestamp
+from service_core.kernel.timestamps import format_timestamp, truncate_to_milliseconds
 
 State = Mapping[str, Any]
 """A record as JSON values."""
@@ -27,13 +27,9 @@ METADATA_FIELDS: Final = frozenset(
 """Fields that describe the record itself; changes do not list them."""
 
 
-def _truncate_to_milliseconds(instant: datetime) -> datetime:
-    return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
-
-
 MillisecondDatetime = Annotated[
     datetime,
-    AfterValidator(_truncate_to_milliseconds),
+    AfterValidator(truncate_to_milliseconds),
     PlainSerializer(format_timestamp, return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]

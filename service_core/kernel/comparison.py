@@ -4,6 +4,7 @@ from datetime import date, datetime, timedelta
 from enum import StrEnum
 
 from service_core.kernel.time_ranges import ResolvedRange, TimeRange, whole_days_range
+from service_core.kernel.timestamps import truncate_to_milliseconds
 from service_core.kernel.wall_clock import local_date, wall_time_to_first_utc_instant
 
 _FEBRUARY_28 = 28
@@ -87,5 +88,5 @@ def _truncate_if_range_ends_today(
         if by_seconds
         else _shift_instant_back(date_range.now, date_range, offset_or_year)
     )
-    cut = cut.replace(microsecond=cut.microsecond // 1000 * 1000) + _MILLISECOND
+    cut = truncate_to_milliseconds(cut) + _MILLISECOND
     return TimeRange(time_range.start, max(time_range.start, min(time_range.end, cut)))

@@ -22,6 +22,11 @@ _ALLOWED_YEARS: Final = range(1900, 2200)
 """Years a range may contain: wider than any event, and far from the limits of `datetime`."""
 
 
+def truncate_to_milliseconds(instant: datetime) -> datetime:
+    """Returns an instant with the precision of answers."""
+    return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
+
+
 def parse_span_of_date_or_timestamp(text: str, zone: ZoneInfo) -> TimeRange | None:
     """Returns the time range that a date or timestamp covers.
 

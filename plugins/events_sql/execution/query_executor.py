@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 from uuid import UUID
 
 from sqlalchemy.engine.default import DefaultDialect
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 T = TypeVar("T")
+
+DeletedRowsByTable: TypeAlias = Counter[str]
+"""How many rows a deletion removed, by table."""
+
 MAX_CONCURRENT_STREAMS: Final = 2
 """Exports that run at the same time; they have threads of their own, apart from the reader pool."""
 
@@ -95,7 +99,7 @@ class StoredEventWrites(Protocol):
 
     def delete_events(
         self, writer: "StatementRunner", workspace_id: UUID, conditions: Sequence[str]
-    ) -> Counter[str]:
+    ) -> DeletedRowsByTable:
         """Deletes the events that meet any SQL condition, with what is derived; returns the rows by table."""
 
 
@@ -104,7 +108,7 @@ class EventHistoryWrites(Protocol):
 
     def remove_events_keeping_versions(
         self, writer: "StatementRunner", workspace_id: UUID, condition: str
-    ) -> Counter[str]:
+    ) -> DeletedRowsByTable:
         """Deletes events as `delete_events` does, and keeps what they were for reads of an earlier instant."""
 
     def delete_event_versions(self, writer: "StatementRunner", condition: str) -> None:
@@ -165,7 +169,7 @@ class Backend(Protocol):
     def driver_errors(self) -> tuple[type[Exception], ...]:
         """The base classes of all exceptions the driver raises."""
 
-    def check_connection(self) -> bool:
+    def has_tables_or_raise_unusable(self) -> bool:
         """Checks that the engine responds, without changing anything; returns whether it has the tables of a store.
 
         Raises:

@@ -4,7 +4,6 @@ Runs in the writer thread. A batch that is sent again adds nothing: events whose
 stored within seven days of receipt are removed first.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +12,11 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from plugins.events_sql.execution.query_executor import StatementRunner, TransactionalSession
+from plugins.events_sql.execution.query_executor import (
+    DeletedRowsByTable,
+    StatementRunner,
+    TransactionalSession,
+)
 from plugins.events_sql.identity.person_merges import recompute_and_store_person_merges
 from plugins.events_sql.schema.row_mapping import to_naive_utc
 from plugins.events_sql.schema.tables import (
@@ -158,14 +161,14 @@ class TransactionalWrites:
 
     def delete_events(
         self, writer: StatementRunner, workspace_id: UUID, conditions: Sequence[str]
-    ) -> Counter[str]:
+    ) -> DeletedRowsByTable:
         """Deletes the events of a workspace that meet any of the conditions, in one transaction."""
         with transactional_session(writer).exclusive_write_transaction():
             return deletion.delete_events(writer, workspace_id, conditions)
 
     def remove_events_keeping_versions(
         self, writer: StatementRunner, workspace_id: UUID, condition: str
-    ) -> Counter[str]:
+    ) -> DeletedRowsByTable:
         """Deletes events and keeps what they were for reads of an earlier instant, in one transaction."""
         with transactional_session(writer).exclusive_write_transaction():
             event_versions.keep_versions_of_removed_events(writer, workspace_id, condition)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.execution.query_executor import DeletedRowsByTable, StatementRunner
 from plugins.events_sql.identity.person_merges import recompute_and_store_person_merges
 from plugins.events_sql.schema.tables import PERSON_MERGES
 from plugins.events_sql.writes.append_statements import insert_rows
@@ -90,7 +90,7 @@ def _truncate_addresses_in(writer: StatementRunner, table: str, received: str) -
 
 def delete_events(
     writer: StatementRunner, workspace_id: UUID, conditions: Sequence[str], *, keep_versions: bool = False
-) -> Counter[str]:
+) -> DeletedRowsByTable:
     """Deletes the events of a workspace that meet any of the conditions, and everything that follows from them only.
 
     Args:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Any, Final
 
 from service_core.access.models import Caller
@@ -52,6 +51,7 @@ from service_core.kernel.paging import (
     encode_offset_cursor,
 )
 from service_core.kernel.settings import Settings
+from service_core.kernel.timestamps import truncate_to_milliseconds
 
 _NOT_IN_ID: Final = {"id", "records_url"}
 _ID_LENGTH: Final = 32
@@ -73,7 +73,7 @@ async def create_receipt(
 
     The contributions of the records at `records_url` add up to the value. The receipt can be read again for 90 days.
     """
-    caller = replace(caller, now=_whole_milliseconds(caller.now))
+    caller = replace(caller, now=truncate_to_milliseconds(caller.now))
     cell = await build_cell_query(body, caller, queries, models, event_reader)
     number = await open_number(caller, queries, cell)
     counter = LeftOutCounter(caller, queries, cell.query, cell.bucket)
@@ -227,11 +227,6 @@ async def _find_own_receipt(receipt_id: str, caller: Caller, receipts: Receipts)
     if stored is None:
         raise NotFound
     return stored
-
-
-def _whole_milliseconds(instant: datetime) -> datetime:
-    """Returns an instant as answers show it."""
-    return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
 
 
 OPERATIONS = (create_receipt, get_receipt, list_receipt_records)

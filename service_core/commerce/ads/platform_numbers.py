@@ -14,7 +14,7 @@ JsonNumber = str | int | Decimal | None
 _NOT_REPORTED: Final = frozenset({"", "-", "--", "N/A"})
 
 
-def parse_reported_decimal(reported: JsonNumber) -> Decimal | None:
+def parse_decimal_or_none_if_not_reported(reported: JsonNumber) -> Decimal | None:
     """Returns a number; None if the platform does not report it.
 
     Raises:
@@ -37,7 +37,7 @@ def parse_reported_count(reported: JsonNumber) -> int | None:
     Raises:
         ValueError: it is no number.
     """
-    value = parse_reported_decimal(reported)
+    value = parse_decimal_or_none_if_not_reported(reported)
     return None if value is None else int(value)
 
 
@@ -47,7 +47,7 @@ def parse_reported_float(reported: JsonNumber) -> float | None:
     Raises:
         ValueError: it is no number.
     """
-    value = parse_reported_decimal(reported)
+    value = parse_decimal_or_none_if_not_reported(reported)
     return None if value is None else float(value)
 
 
@@ -57,7 +57,7 @@ def parse_reported_amount_to_minor_units(reported: JsonNumber, currency: str) ->
     Raises:
         ValueError: it is no number.
     """
-    value = parse_reported_decimal(reported)
+    value = parse_decimal_or_none_if_not_reported(reported)
     return None if value is None else to_minor(value, currency)
 
 
@@ -67,7 +67,7 @@ def parse_reported_micros_to_minor_units(reported: JsonNumber, currency: str) ->
     Raises:
         ValueError: it is no number.
     """
-    value = parse_reported_decimal(reported)
+    value = parse_decimal_or_none_if_not_reported(reported)
     return None if value is None else to_minor(value.scaleb(-6), currency)
 
 

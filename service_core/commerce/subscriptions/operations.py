@@ -104,7 +104,9 @@ async def get_subscriptions(
     snapshot = await queries.read_source_states_once(caller, SUMMARY_METRICS)
     subscriptions, (summary, unavailable) = await gather_or_cancel(
         store.list_subscriptions(page),
-        SubscriptionSummaryQuery(queries, snapshot, store, caller, date_range, query.provider).summarize(end),
+        SubscriptionSummaryQuery(queries, snapshot, store, caller, date_range, query.provider).read_summary(
+            end
+        ),
     )
     listed = subscriptions[: query.limit]
     origins = await people.first_touches_of_seen_ids(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
-from typing import Final
+from typing import Final, NamedTuple
 
 from service_core.access.models import Caller
 from service_core.analytics.query.compute import round_to_json_number_by_unit
@@ -43,6 +43,13 @@ SUMMARY_METRICS: Final = (*_FIELDS.values(), *_MOVEMENT_METRICS.values())
 _COUNTED_STATUSES: Final = (LifecycleStatus.ACTIVE, LifecycleStatus.TRIALING, LifecycleStatus.PAST_DUE)
 
 
+class SummaryOfKnownMetrics(NamedTuple):
+    """The summary, and the metrics that are unavailable in it."""
+
+    summary: SubscriptionSummary
+    unavailable: list[UnavailableMetric]
+
+
 @dataclass(frozen=True, slots=True)
 class SubscriptionSummaryQuery:
     """One request: whose subscriptions, of which provider, over which range."""
@@ -54,8 +61,8 @@ class SubscriptionSummaryQuery:
     date_range: ResolvedRange
     provider: str | None
 
-    async def summarize(self, end: datetime) -> tuple[SubscriptionSummary, list[UnavailableMetric]]:
-        """The summary, and what it does not know.
+    async def read_summary(self, end: datetime) -> SummaryOfKnownMetrics:
+        """Returns the figures of the subscriptions of a range.
 
         Args:
             end: of the range, or now.
@@ -81,7 +88,8 @@ class SubscriptionSummaryQuery:
                 "movements": self._render_mrr_movements_adding_up(at_start, readings),
             }
         )
-        return summary, list_unavailable_with_reasons((*SUMMARY_METRICS, "start_mrr"), (*now, at_start))
+        unavailable = list_unavailable_with_reasons((*SUMMARY_METRICS, "start_mrr"), (*now, at_start))
+        return SummaryOfKnownMetrics(summary, unavailable)
 
     async def _read_metrics_of_provider(
         self, metrics: tuple[str, ...], date_range: ResolvedRange

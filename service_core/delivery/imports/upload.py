@@ -73,7 +73,9 @@ class ImportUploads:
         self._clock = clock
         self._max_bytes = settings.exports.max_import_bytes
 
-    async def authorize(self, import_id: UUID, expires: str, signature: str) -> tuple[ImportJob, Workspace]:
+    async def require_valid_upload_link(
+        self, import_id: UUID, expires: str, signature: str
+    ) -> tuple[ImportJob, Workspace]:
         """Returns the job of an upload link, and its workspace.
 
         Raises:

@@ -120,7 +120,9 @@ class ApprovalFiling:
 
     async def _notify_approvers(self, approval: WriteApproval, workspace: Workspace) -> None:
         """Puts an e-mail to each person who can approve the write into the outbox."""
-        subject, text = _approval_email(approval, workspace, f"{self.urls.web_url}/changes/{approval.id}")
+        subject, text = _subject_and_text_of_email(
+            approval, workspace, f"{self.urls.web_url}/changes/{approval.id}"
+        )
         notifications = []
         for member in await self.members.list_members(workspace.id):
             account = (
@@ -145,7 +147,7 @@ class ApprovalFiling:
         await self.outbox.add_notifications_if_absent(notifications)
 
 
-def _approval_email(approval: WriteApproval, workspace: Workspace, url: str) -> tuple[str, str]:
+def _subject_and_text_of_email(approval: WriteApproval, workspace: Workspace, url: str) -> tuple[str, str]:
     name = " ".join(workspace.name.split())
     program = " ".join((approval.requester.client_name or approval.requester.name).split())
     count = len(approval.planned_changes)

@@ -5,7 +5,7 @@ the sessions and visitors of the batch, from all their events, and replace the s
 interrupted is completed when the batch is sent again; of two writers the one with the newer version wins.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from hashlib import blake2b
@@ -31,7 +31,7 @@ from plugins.events_sql.dialects.clickhouse.superseded_events import (
     insert_superseded_events,
     move_superseded_events_and_recompute_derived_tables,
 )
-from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.execution.query_executor import DeletedRowsByTable, StatementRunner
 from plugins.events_sql.identity.identity_links import (
     WEB_ATTRIBUTION_MATCHED,
     read_alias_and_email_match_unless_bot,
@@ -170,7 +170,7 @@ class ReplacingWrites:
 
     def delete_events(
         self, writer: StatementRunner, workspace_id: UUID, conditions: Sequence[str]
-    ) -> Counter[str]:
+    ) -> DeletedRowsByTable:
         """Deletes the events of a workspace that meet any of the conditions, and recomputes what is derived."""
         deleted = deletion.delete_events(writer, self._cluster, workspace_id, conditions)
         if deleted.total():
@@ -179,7 +179,7 @@ class ReplacingWrites:
 
     def remove_events_keeping_versions(
         self, writer: StatementRunner, workspace_id: UUID, condition: str
-    ) -> Counter[str]:
+    ) -> DeletedRowsByTable:
         """Deletes events and keeps what they were for reads of an earlier instant."""
         event_versions.keep_versions_of_removed_events(writer, workspace_id, condition)
         deleted = deletion.delete_events(writer, self._cluster, workspace_id, [condition], keep_versions=True)
@@ -188,8 +188,8 @@ class ReplacingWrites:
         return self._rebuild_after_deletion(writer, workspace_id, deleted)
 
     def _rebuild_after_deletion(
-        self, writer: StatementRunner, workspace_id: UUID, deleted: Counter[str]
-    ) -> Counter[str]:
+        self, writer: StatementRunner, workspace_id: UUID, deleted: DeletedRowsByTable
+    ) -> DeletedRowsByTable:
         rebuild_workspace(writer, workspace_id)
         if deleted["events"]:
             deleted += deletion.delete_unused_ids(writer, self._cluster, workspace_id)

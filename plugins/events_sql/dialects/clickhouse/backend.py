@@ -253,7 +253,7 @@ class ClickHouseBackend:
             form_encode_query_params=True,
         )
 
-    def check_connection(self) -> bool:
+    def has_tables_or_raise_unusable(self) -> bool:
         """Checks that the server responds; returns whether it has the tables of a store.
 
         Raises:

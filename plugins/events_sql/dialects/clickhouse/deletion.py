@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Final
 from uuid import UUID
 
-from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.execution.query_executor import DeletedRowsByTable, StatementRunner
 from plugins.events_sql.schema.tables import (
     REPORTED_TOUCHES,
     SESSIONS,
@@ -87,7 +87,7 @@ def delete_events(
     conditions: Sequence[str],
     *,
     keep_versions: bool = False,
-) -> Counter[str]:
+) -> DeletedRowsByTable:
     """Deletes the events of a workspace that meet any of the conditions, and the revocations of their links.
 
     Args:
@@ -127,7 +127,7 @@ def delete_events(
 
 def _delete_superseded_events(
     writer: StatementRunner, cluster: str, own: str, condition: str
-) -> Counter[str]:
+) -> DeletedRowsByTable:
     """Deletes the superseded events that meet a condition, or whose superseding event does; it is not deleted yet."""
     rows = writer.execute_text(f"SELECT seq FROM superseded_events WHERE {superseded_with(own, condition)}")  # noqa: S608 - no input
     for of_numbers in has_sequence_number([seq for (seq,) in rows]):
@@ -148,7 +148,7 @@ def delete_rows(writer: StatementRunner, cluster: str, table: str, condition: st
     _mutate(writer, cluster, table, f"DELETE WHERE {condition}")
 
 
-def delete_unused_ids(writer: StatementRunner, cluster: str, workspace_id: UUID) -> Counter[str]:
+def delete_unused_ids(writer: StatementRunner, cluster: str, workspace_id: UUID) -> DeletedRowsByTable:
     """Deletes the ids that no event carries any more, and what the tables still hold of them."""
     own = f"workspace_id = '{workspace_id}'"
     used = {

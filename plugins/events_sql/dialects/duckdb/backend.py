@@ -183,7 +183,7 @@ class DuckDbBackend:
         self._open_sessions = 0
         self._needs_reopen = False
 
-    def check_connection(self) -> bool:
+    def has_tables_or_raise_unusable(self) -> bool:
         """Checks that the file can be created or written; returns whether it is there. One in memory always is.
 
         Raises:

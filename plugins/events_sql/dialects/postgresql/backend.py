@@ -183,7 +183,7 @@ class PostgreSqlBackend:
         self.dialect = PostgreSqlDialect()
         self._idle_connections: deque[psycopg.Connection[Any]] = deque()
 
-    def check_connection(self) -> bool:
+    def has_tables_or_raise_unusable(self) -> bool:
         """Checks that the server accepts a connection; returns whether it has the tables of a store.
 
         Raises:
