@@ -14,8 +14,7 @@ def _adapter_opener(module: str, name: str) -> Callable[[S3Settings], Any]:
         try:
             return getattr(import_module(f"plugins.storage_s3.{module}"), name)(settings)
         except ImportError:
-            message = "s3:// needs obstore. Install it with `pip install touchpoint-analytics[s3]`."
-            raise StartupError(message) from None
+            raise StartupError("s3:// needs obstore: `pip install touchpoint-analytics[s3]`.") from None
 
     return open_or_require_obstore
 
@@ -24,9 +23,8 @@ def _adapter_opener(module: str, name: str) -> Callable[[S3Settings], Any]:
 def adapters() -> Iterable[Adapter]:
     """Returns the adapters for several machines."""
     files = "Export files in a bucket of any S3-compatible store, which signs the links itself."
+    lake = "Files of the lake in a bucket."
     return (
         Adapter("export_storage", "s3", _adapter_opener("adapter", "S3Storage"), S3Settings, files),
-        Adapter(
-            "lake", "s3", _adapter_opener("lake", "S3Lake"), S3Settings, "Files of the lake in a bucket."
-        ),
+        Adapter("lake", "s3", _adapter_opener("lake", "S3Lake"), S3Settings, lake),
     )

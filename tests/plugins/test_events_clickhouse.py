@@ -79,13 +79,13 @@ async def test_append_adds_nothing_when_a_batch_is_sent_again(store):
 async def test_append_makes_each_event_of_columns_once_for_several_workspaces(store, monkeypatch):
     events = [event for seed in range(3) for event in random_dataset(Random(seed), 5).builder.events]
     made = []
-    make_event = EventColumns._event
+    make_event = EventColumns._build_event_at
 
     def record_place(columns, place):
         made.append(place)
         return make_event(columns, place)
 
-    monkeypatch.setattr(EventColumns, "_event", record_place)
+    monkeypatch.setattr(EventColumns, "_build_event_at", record_place)
     assert await store.append(EventColumns.of_events(events)) == len(events)
     assert sorted(made) == list(range(len(events)))
 

@@ -48,7 +48,7 @@ async def test_numbers_of_a_goal_lead_to_pages_that_exist(shop):
 
 @pytest.mark.parametrize("is_refused", [True, False])
 async def test_unknown_value_of_a_goal_is_a_dash_and_not_no_value(shop, monkeypatch, is_refused):
-    query = goals._query
+    query = goals._query_with_page_filters
 
     async def query_without_values(view, state, metrics, **plan):
         result = await query(view, state, metrics, **plan)
@@ -60,7 +60,7 @@ async def test_unknown_value_of_a_goal_is_a_dash_and_not_no_value(shop, monkeypa
         return ApiResult(200, result.body | {"rows": rows})
 
     person = await shop.sign_in()
-    monkeypatch.setattr(goals, "_query", query_without_values)
+    monkeypatch.setattr(goals, "_query_with_page_filters", query_without_values)
     words = visible_words(await person.get(f"{shop.pages}/goals?{shop.dates}"))
     shown = words.partition("Purchase ")[2].partition("Funnel")[0]
     assert ("No value" in shown, "\N{EN DASH}" in shown or "\N{EM DASH}" in shown) == (False, True)

@@ -40,7 +40,7 @@ class ImportPages:
         )
         assert action.path == f"/app/imports/upload/{path.rpartition('/')[2]}"
         sent = parse_qs(action.query)
-        job, _ = await self.uploads.authorize(
+        job, _ = await self.uploads.require_valid_upload_link(
             UUID(action.path.rpartition("/")[2]), sent["expires"][0], sent["sig"][0]
         )
 

@@ -24,7 +24,7 @@ class CollectedUploads:
     def __init__(self):
         self.pieces = []
 
-    async def authorize(self, import_id, expires, signature):
+    async def require_valid_upload_link(self, import_id, expires, signature):
         if (expires, signature) != ("9", "right"):
             raise Forbidden("The link is not valid or has ended", "invalid_signature")
         return SimpleNamespace(id=import_id), SimpleNamespace(public_id="shop")
