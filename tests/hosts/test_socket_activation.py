@@ -43,6 +43,20 @@ class Sender(threading.Thread):
                 self.accepted += 1
 
 
+_FIND_LISTENER = """
+import os, sys
+from hosts.socket_activation import duplicate_inherited_listener
+os.environ.update(LISTEN_PID=sys.argv[1] or str(os.getpid()), LISTEN_FDS=sys.argv[2])
+assert duplicate_inherited_listener("127.0.0.1:9") is None
+assert "LISTEN_PID" not in os.environ
+"""
+
+
+@pytest.mark.parametrize(("pid", "count"), [("1", "1"), ("", "all"), ("", "")])
+def test_sockets_of_another_process_or_without_a_count_are_not_taken(pid, count):
+    subprocess.run([sys.executable, "-c", _FIND_LISTENER, pid, count], check=True)
+
+
 @pytest.mark.parametrize("server", ["hypercorn", "uvicorn"])
 def test_no_event_is_refused_while_the_service_restarts(deployment, server):
     with socket.create_server(("127.0.0.1", 0)) as api, socket.create_server(("127.0.0.1", 0)) as ingest:

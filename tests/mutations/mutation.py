@@ -68,7 +68,8 @@ _OTHER_TESTS: Final = {
     "limits_memory": ("tests/conformance/test_limiter_memory.py",),
     "limits_redis": ("tests/conformance/test_limiter_redis.py",),
     "redirects_redis": ("tests/conformance/test_redirects_redis.py",),
-    "revenue_stripe": ("tests/plugins/test_stripe_fees.py",),
+    "revenue_shopify": ("tests/plugins/test_import_sources.py",),
+    "revenue_stripe": ("tests/plugins/test_stripe_fees.py", "tests/plugins/test_import_sources.py"),
     **dict.fromkeys(
         [
             f"protocol_{name}"
