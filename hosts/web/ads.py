@@ -39,6 +39,7 @@ _METRICS: Final = {
 }  # fmt: skip
 """Field of the answer -> metric of the same number."""
 
+_MULTIPLE: Final = ValueFormat("multiple")
 _CURRENCY_UNITS: Final = (MetricUnit.CURRENCY, MetricUnit.CURRENCY_PER_UNIT)
 _PARAMETERS: Final = ("level", "campaign_id", "group_id", "platform")
 
@@ -183,11 +184,11 @@ def _build_ad_line(
         clicks=count.format_in_full_or_dash(row["clicks"]),
         claimed_conversions=ValueFormat("number").format_in_full_or_dash(row["conversions"]),
         claimed_value=own.format_in_full_or_dash(row["conversion_value"]),
-        claimed_roas=format_roas(row["roas"]),
+        claimed_roas=_MULTIPLE.format_in_full_or_dash(row["roas"]),
         credited_revenue=ValueFormat("currency", currency).format_in_full_or_dash(
             credit.get("attributed_net_revenue")
         ),
-        credited_roas=format_roas(credit.get("attributed_roas")),
+        credited_roas=_MULTIPLE.format_in_full_or_dash(credit.get("attributed_roas")),
         records={},
     )
 
@@ -215,11 +216,6 @@ def path_of_ad_entity(dimension: str, id_: str) -> str:
     below = _NEXT_LEVEL.get(level)
     chosen = {"level": below[0], below[1]: id_} if below else {"level": level}
     return f"/ads?{urlencode({'range': 'last_90_days', **chosen})}"
-
-
-def format_roas(value: float | None) -> str:
-    """Return on ad spend as a multiple: ``2.50x``; a dash where it is unknown."""
-    return "—" if value is None else f"{value:,.2f}x"
 
 
 def _list_parents(

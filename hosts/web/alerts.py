@@ -201,7 +201,7 @@ def describe_check(alert: Answer, setting: DisplayContext, view: WorkspaceView) 
 
 def _format_value(metric_id: str, value: float | None, setting: DisplayContext, view: WorkspaceView) -> str:
     metric = view.context.component(Catalog).metrics.get(metric_id)
-    unit = setting.format_for(metric.unit if metric else "count")
+    unit = setting.format_for(metric.unit if metric else "count", metric_id)
     return unit.format_in_full_or_dash(value)
 
 

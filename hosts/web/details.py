@@ -194,7 +194,7 @@ def _build_rows(asked: DetailRequest, data: Answer, setting: DisplayContext) -> 
             label_dimension_value(dimension, row[dimension]),
             overview.with_filter(dimension, str(row[dimension] or NOT_SET)).query_string,
             tuple(
-                setting.format_for(units[metric]).format_in_full_or_dash(row[metric])
+                setting.format_for(units[metric], metric).format_in_full_or_dash(row[metric])
                 for metric in asked.metrics
             ),
         )

@@ -105,7 +105,7 @@ def _describe_answer(
     answer: Answer, state: ViewState, setting: DisplayContext, catalog: Catalog, pages: str
 ) -> Mapping[str, Any]:
     """The answer in words."""
-    metric, unit = answer["metric"], setting.format_for(answer["unit"])
+    metric, unit = answer["metric"], setting.format_for(answer["unit"], answer["metric"])
     before, after = answer["from"], answer["to"]
     rate_and_mix = {each["dimension"]: each for each in answer["rate_and_mix"] or ()}
     overview = replace(state, page_parameters=())
@@ -119,7 +119,7 @@ def _describe_answer(
     return {
         "after": numbers.after(after),
         "before": numbers.before(before),
-        "change": describe_change(metric, answer["unit"], after, before, "")
+        "change": describe_change(metric, unit.name, after, before, "")
         if answer["change"] is not None
         else None,
         "days": _days_of_range(answer["range"], setting),

@@ -181,8 +181,8 @@ def _compared_totals(result: ApiResult, setting: DisplayContext, link_of: LinkOf
     return [
         ComparedTotal(
             setting.label(column["id"]),
-            setting.format_for(column["unit"]).format_in_full_or_dash(now.get(column["id"])),
-            setting.format_for(column["unit"]).format_in_full_or_dash(before.get(column["id"])),
+            setting.format_for(column["unit"], column["id"]).format_in_full_or_dash(now.get(column["id"])),
+            setting.format_for(column["unit"], column["id"]).format_in_full_or_dash(before.get(column["id"])),
             _change_text(now.get(column["id"]), before.get(column["id"])),
             link_of(column["id"], ()) if now.get(column["id"]) is not None else "",
         )

@@ -227,7 +227,9 @@ async def _load_results(view: WorkspaceView, state: ViewState) -> LinkResults:
 
 
 def _format_row(row: Mapping[str, Any], units: Mapping[str, str], setting: DisplayContext) -> tuple[str, ...]:
-    return tuple(setting.format_for(units[id_]).format_in_full_or_dash(row[id_]) for id_ in RESULT_METRICS)
+    return tuple(
+        setting.format_for(units[id_], id_).format_in_full_or_dash(row[id_]) for id_ in RESULT_METRICS
+    )
 
 
 def _matches(link: Answer, searched: str) -> bool:

@@ -11,7 +11,7 @@ from hosts.web.annotations import read_annotations
 from hosts.web.api_client import ApiClient, ApiResult, KeyClient
 from hosts.web.cards.annotations import mark_annotations
 from hosts.web.cards.card import DisplayContext
-from hosts.web.cards.json_values import build_display_context, collect_labels
+from hosts.web.cards.json_values import build_display_context, build_display_context_for
 from hosts.web.overview_data import OverviewReader
 from hosts.web.overview_tabs import PAGE_PARAMETERS, filterable_dimensions, list_tab_groups
 from hosts.web.page_context import Page, PageContext
@@ -58,8 +58,8 @@ async def render_overview_with_api_key(context: PageContext) -> Response:
     known = await client.get("/workspace")
     if not known.ok:
         return _pass_on_error(context, known)
-    labels = collect_labels(context.component(Catalog))
-    setting = DisplayContext(ZoneInfo(known.body["timezone"]), known.body["currency"], labels)
+    zone = ZoneInfo(known.body["timezone"])
+    setting = build_display_context_for(context.component(Catalog), zone, known.body["currency"])
     page = await (await _overview_reader(context, client, setting)).load_page()
     if page.failure is not None:
         return _pass_on_error(context, page.failure)

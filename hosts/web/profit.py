@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from quart import Response, request
 
-from hosts.web.ads import format_roas
 from hosts.web.api_client import NOTHING_READ
 from hosts.web.cards.card import Number
 from hosts.web.charts.number_format import ValueFormat
@@ -33,12 +32,8 @@ _STATEMENT: Final = (
 _RATIOS: Final = (
     ("profit", "Profit", "currency"), ("margin", "Margin", "ratio"), ("orders", "Orders", "count"),
     ("aov", "Average order", "currency"), ("new_customers", "New customers", "count"), ("cac", "Cost per new customer", "currency"),
+    ("roas", "ROAS", "multiple"), ("platform_roas", "ROAS the platform claims", "multiple"), ("mer", "Revenue per ad spend (MER)", "multiple"),
 )  # fmt: skip
-_MULTIPLES: Final = (
-    ("roas", "ROAS"),
-    ("platform_roas", "ROAS the platform claims"),
-    ("mer", "Revenue per ad spend (MER)"),
-)
 _METRIC_OF_FIELD: Final = {"spend": "ad_spend"}
 """Field of the answer -> metric of the same number, where their names differ."""
 
@@ -131,19 +126,13 @@ def _describe_profit(
             for field, label, sign in _STATEMENT
         ],
         "numbers": [
-            *(
-                Number(
-                    label,
-                    ValueFormat(unit, currency).format_in_full_or_dash(answer[field]),
-                    answer[field] is None,
-                    link_of(field),
-                )
-                for field, label, unit in _RATIOS
-            ),
-            *(
-                Number(label, format_roas(answer[field]), answer[field] is None, link_of(field))
-                for field, label in _MULTIPLES
-            ),
+            Number(
+                label,
+                ValueFormat(unit, currency).format_in_full_or_dash(answer[field]),
+                answer[field] is None,
+                link_of(field),
+            )
+            for field, label, unit in _RATIOS
         ],
         "missing": explain_missing_values(context, answer["unavailable"]),
         "known": list(_list_completeness(known, workspace)),

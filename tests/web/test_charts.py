@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hosts.composition.compose import load_installed_registry_once
 from hosts.web.cards.card import DisplayContext
+from hosts.web.cards.json_values import build_display_context_for
 from hosts.web.cards.queries import build_query_card_by_columns
 from hosts.web.cards.reports import build_report_card_by_answer_fields
 from hosts.web.cards.tiles import describe_change
@@ -125,10 +127,18 @@ def test_values_are_formatted_with_their_unit(unit, value, full, brief):
         ("currency", -1234.5, "-$1,234"),
         ("count", 12480, "12,480"),
         ("ratio", None, "—"),
+        ("multiple", 2.5, "2.50x"),
     ],
 )
 def test_amounts_on_tiles_have_no_decimals_from_a_thousand_on(unit, value, text):
     assert ValueFormat(unit, "USD").format_for_tile(value) == text
+
+
+@pytest.mark.parametrize(("metric", "text"), [("roas", "2.50x"), ("mer", "2.50x"), ("margin", "250.0 %")])
+def test_return_on_ad_spend_is_read_as_a_multiple(metric, text):
+    catalog = load_installed_registry_once().catalog
+    context = build_display_context_for(catalog, ZoneInfo("UTC"), "USD")
+    assert context.format_for(catalog.metrics[metric].unit, metric).format_in_full_or_dash(2.5) == text
 
 
 @pytest.mark.parametrize(
@@ -139,6 +149,7 @@ def test_amounts_on_tiles_have_no_decimals_from_a_thousand_on(unit, value, text)
         ("visitors", "count", 8, 8, "No change", "same"),
         ("visitors", "count", 8, 0, "New", "good"),
         ("bounce_rate", "ratio", 0.3, 0.35, "-5.0 points", "good"),
+        ("roas", "multiple", 3, 2, "+50.0 %", "good"),
         ("revenue", "currency", 5, -5, "New", "good"),
         ("visitors", "count", 10**9, 1, "+over 9,999 %", "good"),
     ],

@@ -121,19 +121,21 @@ class DisplayContext:
         zone: of the workspace.
         currency: of its amounts.
         labels: id of a metric or dimension -> its name.
+        multiples: ids of the metrics that are read as multiples.
     """
 
     zone: ZoneInfo
     currency: str
     labels: Mapping[str, str] = field(default_factory=dict)
+    multiples: frozenset[str] = frozenset()
 
     def label(self, id_: str) -> str:
         """The name of a metric or dimension."""
         return self.labels.get(id_) or id_.replace("_", " ").capitalize()
 
-    def format_for(self, name: str) -> ValueFormat:
-        """A unit with the workspace's currency."""
-        return ValueFormat(name, self.currency)
+    def format_for(self, unit: str, metric_id: str = "") -> ValueFormat:
+        """A unit of the catalog, which a metric may have, with the workspace's currency."""
+        return ValueFormat("multiple" if metric_id in self.multiples else unit, self.currency)
 
 
 def message_card(title: str, text: str, size: str = "md") -> Card:

@@ -1,6 +1,7 @@
 """Answers of handlers as they are on the wire, and what they leave to who reads them."""
 
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from hosts.composition.json_codec import CODEC
 from hosts.web.cards.card import Answer, DisplayContext
@@ -17,7 +18,13 @@ def to_json_values(answer: Any) -> Answer:
 
 def build_display_context(catalog: Catalog, workspace: Workspace) -> DisplayContext:
     """What answers of a workspace do not say themselves."""
-    return DisplayContext(workspace.zone, workspace.currency, collect_labels(catalog))
+    return build_display_context_for(catalog, workspace.zone, workspace.currency)
+
+
+def build_display_context_for(catalog: Catalog, zone: ZoneInfo, currency: str) -> DisplayContext:
+    """What answers in a time zone and a currency do not say themselves."""
+    multiples = frozenset(metric.id for metric in catalog.metrics.values() if metric.is_multiple)
+    return DisplayContext(zone, currency, collect_labels(catalog), multiples)
 
 
 def collect_labels(catalog: Catalog) -> dict[str, str]:

@@ -131,7 +131,7 @@ class QueryAnswer:
         return tuple(
             Number(
                 self.setting.label(metric["id"]),
-                self.setting.format_for(metric["unit"]).format_in_full_or_dash(value),
+                self.setting.format_for(metric["unit"], metric["id"]).format_in_full_or_dash(value),
                 value is None,
             )
             for metric, value in metric_totals
@@ -177,7 +177,7 @@ class QueryAnswer:
 
     def _format_cell(self, value: Any, column: Answer) -> str:
         if column["kind"] == "metric":
-            return self.setting.format_for(column["unit"]).format_in_full_or_dash(value)
+            return self.setting.format_for(column["unit"], column["id"]).format_in_full_or_dash(value)
         if column["kind"] == _BUCKET:
             return build_labelled_bucket(parse_instant(value), self.setting.zone, self.size).title
         return label_dimension_value(column["id"], value)
@@ -195,7 +195,7 @@ def _plot_card_of_top_series(answer: QueryAnswer, style: Style | None) -> Card:
         f"{answer.title}, by {answer.size}",
         label_buckets_marking_last_partial(answer, starts),
         drawn,
-        unit=answer.setting.format_for(answer.metrics[0]["unit"]),
+        unit=answer.setting.format_for(answer.metrics[0]["unit"], answer.metrics[0]["id"]),
         style=style or ("area" if len(named) + len(rest) == 1 else "line"),
     )
     more = [f"Top {MAX_LINES} of {len(named)}."] if len(named) > MAX_LINES else answer.notes_on_kept_groups()
@@ -263,7 +263,10 @@ def _series_by_dimension_largest_first_and_rest(
 def bar_list_rows_with_shares(answer: QueryAnswer) -> tuple[Row, ...]:
     """The rows of one dimension as bars; counts and amounts with their share of the total."""
     metric, (dimension,) = answer.metrics[0], answer.dimensions
-    unit, total = answer.setting.format_for(metric["unit"]), answer.data["totals"].get(metric["id"])
+    unit, total = (
+        answer.setting.format_for(metric["unit"], metric["id"]),
+        answer.data["totals"].get(metric["id"]),
+    )
     parts = []
     for row in answer.data["rows"]:
         value = row[metric["id"]]

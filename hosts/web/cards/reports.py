@@ -17,6 +17,7 @@ from hosts.web.cards.card import (
     parse_instant,
 )
 from hosts.web.cards.queries import build_query_card_by_columns
+from hosts.web.charts.number_format import ValueFormat
 from hosts.web.charts.plot import Style, build_plot
 from hosts.web.charts.plot_model import Series
 from hosts.web.charts.proportion_charts import (
@@ -81,15 +82,13 @@ def _resize_card_and_cut_long_list(card: Card, size: str, notes: Sequence[str]) 
 
 def _metric_card_by_chart_type(title: str, data: Answer, chart: str, setting: DisplayContext) -> Card:
     metric, series = data["metric"], data["series"] or ()
-    unit, label = setting.format_for(metric["unit"]), setting.label(metric["id"])
+    unit, label = setting.format_for(metric["unit"], metric["id"]), setting.label(metric["id"])
     if not metric["available"]:
         reason = (metric["unavailable_reason"] or "not measured").replace("_", " ")
         return message_card(title, f"{label} is not available here: {reason}.")
     number = Number(label, unit.format_in_full_or_dash(metric["value"]), metric["value"] is None)
     if chart == "pie" and metric["value"] is not None:
-        return Card(
-            title, "ring", _gauge_for_ratio_else_full_ring(label, metric["value"], setting, metric["unit"])
-        )
+        return Card(title, "ring", _gauge_for_ratio_else_full_ring(label, metric["value"], unit))
     if not series:
         return Card(title, "numbers", (number,))
     starts = [parse_instant(point["timestamp"]) for point in series]
@@ -112,10 +111,10 @@ def _metric_card_by_chart_type(title: str, data: Answer, chart: str, setting: Di
     return Card(title, "plot", picture, (number,), table)
 
 
-def _gauge_for_ratio_else_full_ring(label: str, value: float, setting: DisplayContext, unit_name: str) -> Any:
+def _gauge_for_ratio_else_full_ring(label: str, value: float, unit: ValueFormat) -> Any:
     """A share fills its part of the ring; any other number is a whole of one part."""
-    text = setting.format_for(unit_name).format_in_full_or_dash(value)
-    if unit_name == "ratio":
+    text = unit.format_in_full_or_dash(value)
+    if unit.name == "ratio":
         return build_gauge(f"{label}: {text}", text, label, value)
     return build_ring_of_first_six_parts(f"{label}: {text}", text, [(label, max(value, 0.0), text)])
 

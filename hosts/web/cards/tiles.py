@@ -93,7 +93,7 @@ def build_tiles(
 def _build_tile(
     metric: str, data: Answer, units: Answer, setting: DisplayContext, *, link: str, current: bool
 ) -> Tile:
-    value, unit = data["totals"].get(metric), setting.format_for(units[metric])
+    value, unit = data["totals"].get(metric), setting.format_for(units[metric], metric)
     before = data["comparison"]["totals"].get(metric) if data["comparison"] else None
     unavailable = any(one["metric"] == metric for one in data["meta"]["unavailable"])
     return Tile(
@@ -102,7 +102,7 @@ def _build_tile(
         unit.format_for_tile(value),
         None
         if value is None or before is None
-        else describe_change(metric, units[metric], value, before, unit.format_for_tile(before)),
+        else describe_change(metric, unit.name, value, before, unit.format_for_tile(before)),
         ("Not measured" if unavailable else "No data") if value is None else "",
         link,
         current,

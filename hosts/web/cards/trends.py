@@ -24,7 +24,7 @@ def build_trend_card(metric: str, data: Answer, setting: DisplayContext) -> Card
     row_by_bucket = {row["bucket"]: row for row in data["rows"]}
     current = Series("This period", tuple(row_by_bucket.get(start, {}).get(metric) for start in starts))
     compared = _compared_series(metric, answer, starts)
-    unit = setting.format_for(next(one["unit"] for one in answer.metrics if one["id"] == metric))
+    unit = setting.format_for(next(one["unit"] for one in answer.metrics if one["id"] == metric), metric)
     head = (answer.size.capitalize(), title, *(["Compared with"] if compared else []))
     rows = tuple(
         (

@@ -24,7 +24,7 @@ class ValueFormat:
 
     Attributes:
         name: a unit of the catalog: ``count``, ``ratio``, ``number``, ``seconds``, ``currency`` or
-            ``currency_per_unit``.
+            ``currency_per_unit``; or ``multiple``, a ratio such as return on ad spend.
         currency: ISO 4217 code of amounts.
     """
 
@@ -37,11 +37,13 @@ class ValueFormat:
         return self.name == "count"
 
     def format_in_full_or_dash(self, value: float | None) -> str:
-        """A value as exactly as people read it: ``12,480``, ``3.4 %``, ``$1,234.50``, ``2m 14s``."""
+        """A value as exactly as people read it: ``12,480``, ``3.4 %``, ``2.50x``, ``$1,234.50``, ``2m 14s``."""
         if value is None:
             return UNKNOWN_VALUE
         if self.name == "ratio":
             return f"{value * 100:,.1f} %"
+        if self.name == "multiple":
+            return f"{value:,.2f}x"
         if self.name == "seconds":
             return _format_two_largest_duration_units(value)
         if self.name.startswith("currency"):
@@ -58,6 +60,8 @@ class ValueFormat:
         """A value for an axis: ``12k``, ``3 %``, ``$1.2k``."""
         if self.name == "ratio":
             return f"{_format_three_figures(value * 100)} %"
+        if self.name == "multiple":
+            return f"{_format_compact(value)}x"
         if self.name == "seconds":
             return _format_two_largest_duration_units(value)
         if self.name.startswith("currency"):

@@ -47,12 +47,14 @@ def _define_metrics_deriving_additivity(
             dimensions,
             text,
             is_rate=id_ in _RATE_IDS,
+            is_multiple=id_ in _MULTIPLE_IDS,
         )
         for id_, label, unit, measure, text in definitions
     )
 
 
 _RATE_IDS: Final = frozenset({"churn_rate", "trial_conversion_rate", "ctr", "postback_success_rate"})
+_MULTIPLE_IDS: Final = frozenset({"platform_roas", "mer", "roas"})
 _SNAPSHOT_IDS: Final = frozenset({"mrr", "arr", "active_subscriptions"})
 
 
@@ -130,7 +132,7 @@ AD_METRICS: Final = _define_metrics_deriving_additivity(
 )  # fmt: skip
 
 ATTRIBUTED_COST_METRICS: Final = (
-    money.define_attributed_metric("attributed_roas", "Attributed ROAS", _RATIO, Ratio(money.SPEND_PLATFORM_REVENUE, _SPEND), "Attributed net revenue of the connected ad platforms divided by their spend. Revenue of paid touches of other platforms is left out.", dimensions=AD_DIMENSIONS),
+    money.define_attributed_metric("attributed_roas", "Attributed ROAS", _RATIO, Ratio(money.SPEND_PLATFORM_REVENUE, _SPEND), "Attributed net revenue of the connected ad platforms divided by their spend. Revenue of paid touches of other platforms is left out.", dimensions=AD_DIMENSIONS, is_multiple=True),
     money.define_attributed_metric("attributed_cpa", "Attributed cost per conversion", _PER_UNIT, Ratio(_SPEND, money.ATTRIBUTED_CONVERSIONS), "Spend divided by attributed conversions.", dimensions=AD_DIMENSIONS),
     money.define_attributed_metric("attributed_cac", "Attributed cost per new customer", _PER_UNIT, Ratio(_SPEND, money.ATTRIBUTED_NEW_CUSTOMERS), "Spend divided by attributed new customers.", dimensions=AD_DIMENSIONS),
 )  # fmt: skip

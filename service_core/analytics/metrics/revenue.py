@@ -148,11 +148,13 @@ def define_attributed_metric(
     description: str,
     *,
     dimensions: tuple[str, ...] = (),
+    is_multiple: bool = False,
 ) -> Metric:
     """Returns a metric of credits; it accepts an attribution model."""
     additivity = Additivity.RATIO if isinstance(measure, Ratio) else Additivity.ADDITIVE
+    accepted = dimensions or _ATTRIBUTED_DIMENSIONS
     return Metric(
-        id_, label, unit, "attributed", additivity, measure, dimensions or _ATTRIBUTED_DIMENSIONS, description
+        id_, label, unit, "attributed", additivity, measure, accepted, description, is_multiple=is_multiple
     )
 
 

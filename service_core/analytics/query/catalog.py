@@ -129,6 +129,7 @@ class Metric:
         dimensions: ids of the dimensions it accepts.
         description: definition in one sentence, shown in docs and API.
         is_rate: whether it lies between 0 and 1, so that its change is in percentage points.
+        is_multiple: whether people read the ratio as ``2.50x``, not in percent.
         version: version of the definition; raised when what is counted or computed changes.
     """
 
@@ -141,6 +142,7 @@ class Metric:
     dimensions: tuple[str, ...]
     description: str
     is_rate: bool = False
+    is_multiple: bool = False
     version: int = 1
 
     @property

@@ -23,9 +23,8 @@ def describe_fired_alert(
         first_day: first day of the checked period.
         url: address of the alert.
     """
-    unit = metric.unit if metric else MetricUnit.NUMBER
     low, high, threshold = (
-        format_value_with_unit(number, unit, workspace.currency)
+        format_value_of_metric(number, metric, workspace.currency)
         for number in (state.low, state.high, alert.value)
     )
     if alert.condition == "unusual":
@@ -52,25 +51,27 @@ def describe_resolved_alert(
 def _value_sentence(
     workspace: Workspace, alert: Alert, metric: Metric | None, state: AlertState, first_day: date
 ) -> str:
-    unit = metric.unit if metric else MetricUnit.NUMBER
-    value = format_value_with_unit(state.value, unit, workspace.currency)
+    value = format_value_of_metric(state.value, metric, workspace.currency)
     period = f"on {first_day}" if alert.period == "day" else f"in the week of {first_day}"
     name, label = " ".join(workspace.name.split()), metric.label if metric else alert.metric_id
     return f"{name}: {label} was {value} {period}."
 
 
-def format_value_with_unit(value: float | None, unit: MetricUnit, currency: str) -> str:
-    """Returns a value in words: ``1,250.50 USD``, ``62 %``, ``95 seconds``.
+def format_value_of_metric(value: float | None, metric: Metric | None, currency: str) -> str:
+    """Returns a value in words: ``1,250.50 USD``, ``62 %``, ``2.5x``, ``95 seconds``.
 
     Args:
         value: as `POST /query` answers it; None if it is unknown.
-        unit: of the metric.
+        metric: gives the unit; None if the catalog has it no more.
         currency: of money, as an ISO code.
     """
     if value is None:
         return "unknown"
+    unit = metric.unit if metric else MetricUnit.NUMBER
     if unit in _MONEY:
         return f"{value:,.{currency_decimals(currency)}f} {currency}"
+    if metric and metric.is_multiple:
+        return f"{_format_number(value)}x"
     if unit is MetricUnit.RATIO:
         return f"{_format_number(value * 100)} %"
     return f"{_format_number(value)} seconds" if unit is MetricUnit.SECONDS else _format_number(value)
