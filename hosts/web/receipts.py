@@ -141,7 +141,7 @@ async def _describe_receipt(
         limit=str(_SHOWN_RECORDS),
         cursor=request.args.get("cursor", ""),
     )
-    unit = setting.format_for(receipt["unit"], receipt["metric"])
+    unit = setting.format_for(receipt["unit"], dict(state.page_parameters)["metric"])
     labels = {term["name"]: _label_term(term["name"], setting) for term in receipt["terms"]}
     tables = _build_record_tables(page.data["records"], labels, setting) if page.ok else []
     return {
