@@ -2,6 +2,7 @@
 
 from hosts.composition.ports import Ports
 from hosts.composition.webhook_client import HttpsWebhookClient
+from service_core.changes.change_executor import ChangeExecutor
 from service_core.delivery.notifications.delivery_worker import NotificationWorker
 from service_core.delivery.notifications.signed_webhooks import SignedWebhooks, WebhookClient
 from service_core.delivery.plugin_tasks.event_webhooks import EventWebhookSender
@@ -12,6 +13,7 @@ from service_core.workspace.notifications.models import (
     Channel,
     DeliveryQueue,
 )
+from service_core.workspace.webhooks.resource import WEBHOOK_TYPE
 
 
 def build_event_webhook_worker(
@@ -25,7 +27,9 @@ def build_event_webhook_worker(
         webhooks: sends webhooks; None sends them over https.
     """
     sender = ports.build_from_adapters(
-        EventWebhookSender, webhooks=SignedWebhooks(webhooks or HttpsWebhookClient.from_settings(settings))
+        EventWebhookSender,
+        changes=ChangeExecutor(ports.workspace.transactions, [WEBHOOK_TYPE]),
+        webhooks=SignedWebhooks(webhooks or HttpsWebhookClient.from_settings(settings)),
     )
     return ports.build_from_adapters(
         NotificationWorker,

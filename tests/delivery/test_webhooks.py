@@ -154,6 +154,42 @@ async def test_paused_webhook_gets_no_events_and_another_workspace_none_of_these
     assert await hooks.store(lead("e2")) == []
 
 
+async def test_webhook_is_paused_when_its_host_answers_410_until_it_is_resumed(hooks):
+    webhook = await hooks.write("POST", "/webhooks", **LEADS)
+    hooks.status = 410
+    assert await hooks.store(lead("e1")) == ["e1"]
+    assert await hooks.deliveries(webhook["id"]) == [
+        ("skipped", "lead", "The endpoint answered 410: it takes no more webhooks")
+    ]
+    assert not (await hooks.client.get(f"/webhooks/{webhook['id']}"))["active"]
+    paused = (await hooks.client.get("/audit"))["entries"][0]
+    assert (paused["actor"]["type"], paused["actor"]["name"]) == ("system", "Webhook delivery")
+    await hooks.run(minutes=1)
+    assert await hooks.store(lead("e2")) == ["e1"]
+    status, _ = await hooks.client.ask("POST", f"/audit/{paused['id']}/undo", body=b"{}")
+    hooks.status = 200
+    await hooks.run(minutes=1)
+    assert (status, await hooks.store(lead("e3"))) == (200, ["e1", "e3"])
+
+
+@pytest.mark.parametrize("meanwhile", ["changed", "deleted"])
+async def test_410_of_a_former_address_pauses_nothing(hooks, meanwhile):
+    webhook = await hooks.write("POST", "/webhooks", **LEADS)
+    path = f"/webhooks/{webhook['id']}"
+
+    async def answer_410(url, headers, body):
+        if meanwhile == "changed":
+            await hooks.write("PATCH", path, url="https://hooks.example.com/new")
+        else:
+            await hooks.write("DELETE", path)
+        return 410
+
+    hooks.post = answer_410
+    await hooks.store(lead("e1"))
+    status, answer = await hooks.client.ask("GET", path)
+    assert (status, answer.get("active")) == ((200, True) if meanwhile == "changed" else (404, None))
+
+
 async def test_new_webhook_gets_events_after_some_seconds(hooks):
     assert await hooks.store(lead("e1")) == []
     await hooks.write("POST", "/webhooks", **LEADS)

@@ -29,6 +29,10 @@ class WebhookClient(Protocol):
         """
 
 
+class EndpointGone(NotificationObsolete):
+    """The host of a webhook answered 410: it takes no more of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class SignedWebhooks:
     """Signs and sends the webhooks of notifications.
@@ -49,7 +53,7 @@ class SignedWebhooks:
             now: the current time.
 
         Raises:
-            NotificationObsolete: the host answered 410.
+            EndpointGone: the host answered 410.
             NotificationRefused: the host did not take it.
         """
         headers = sign_webhook(secret, f"msg_{notification.id.hex}", now, body)
@@ -58,7 +62,7 @@ class SignedWebhooks:
         except WebhookUnavailable as fault:
             raise NotificationRefused(f"The webhook was not delivered: {fault}") from None
         if status == HTTPStatus.GONE:
-            raise NotificationObsolete("The endpoint answered 410: it takes no more webhooks")
+            raise EndpointGone("The endpoint answered 410: it takes no more webhooks")
         if status not in _SUCCESS:
             raise NotificationRefused(f"The endpoint answered {status}", status)
         return status

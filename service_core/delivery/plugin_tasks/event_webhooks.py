@@ -2,22 +2,28 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
+from service_core.access.internal_callers import build_unlimited_read_only_caller
 from service_core.access.models import Workspace
 from service_core.analytics.ports import EventReader
 from service_core.analytics.reads.event_row import build_event_row_in_major_units
-from service_core.changes.ports import Transactions
+from service_core.changes.change_executor import ChangeExecutor
+from service_core.changes.models import Action, Change
+from service_core.changes.ports import Transaction, Transactions
+from service_core.changes.record_plans import get_or_404
 from service_core.delivery.notifications.delivery_worker import NotificationObsolete
-from service_core.delivery.notifications.signed_webhooks import SignedWebhooks
+from service_core.delivery.notifications.signed_webhooks import EndpointGone, SignedWebhooks
 from service_core.delivery.plugin_tasks.queue_tasks import is_news
 from service_core.delivery.plugin_tasks.run_tasks import load_event_of_entry
 from service_core.ingestion.models import Event
 from service_core.ingestion.pipeline import RuleCandidate
 from service_core.kernel.clock import Clock
+from service_core.kernel.errors import NotFound
 from service_core.kernel.timestamps import format_timestamp
 from service_core.workspace.notifications.models import Notification
 from service_core.workspace.notifications.ports import NotificationOutbox
@@ -86,16 +92,16 @@ class WebhookTrigger:
 
 @dataclass(frozen=True, slots=True)
 class EventWebhookSender:
-    """Sends events and test messages to webhooks.
+    """Sends events and test messages to webhooks; pauses a webhook whose host answers 410.
 
     Attributes:
-        transactions: reads webhooks.
+        changes: reads webhooks, and pauses them.
         events: the stored events.
         webhooks: sends the requests.
         clock: returns the current time.
     """
 
-    transactions: Transactions
+    changes: ChangeExecutor
     events: EventReader
     webhooks: SignedWebhooks
     clock: Clock
@@ -125,7 +131,7 @@ class EventWebhookSender:
         return await self._send(workspace, webhook, entry, _test_message_body(workspace, webhook, entry))
 
     async def _load_webhook(self, workspace: Workspace, entry: Notification) -> Webhook:
-        async with self.transactions.read(workspace.id) as transaction:
+        async with self.changes.transactions.read(workspace.id) as transaction:
             webhook = await transaction.resources.get(Webhook, entry.source_id)
         if webhook is None:
             raise NotificationObsolete("The webhook was deleted")
@@ -137,7 +143,25 @@ class EventWebhookSender:
         self, workspace: Workspace, webhook: Webhook, entry: Notification, content: Mapping[str, object]
     ) -> int:
         body = json.dumps(content, default=_to_json_text).encode()
-        return await self.webhooks.send(entry, webhook_secret(workspace, webhook), body, self.clock())
+        try:
+            return await self.webhooks.send(entry, webhook_secret(workspace, webhook), body, self.clock())
+        except EndpointGone:
+            await self._pause_unless_changed(workspace, webhook)
+            raise
+
+    async def _pause_unless_changed(self, workspace: Workspace, webhook: Webhook) -> None:
+        caller = build_unlimited_read_only_caller(workspace, self.clock(), "Webhook delivery")
+
+        async def pause_unless_changed(transaction: Transaction) -> Change:
+            current = await get_or_404(transaction.resources, Webhook, webhook.id)
+            is_same = current.url == webhook.url and current.active
+            changed = current.with_fields(caller.now, active=False) if is_same else current
+            return Change(Action.UPDATE, current, changed)
+
+        with suppress(NotFound):  # deleted meanwhile
+            await self.changes.preview_or_apply_change(
+                replace(caller, is_system=True), pause_unless_changed, dry_run=False
+            )
 
 
 def _test_message_body(workspace: Workspace, webhook: Webhook, entry: Notification) -> dict[str, object]:

@@ -93,15 +93,17 @@ async def describe_webhook_effect(_: RecordReader, prior: State | None, new: Sta
     return ({"type": "webhook", "summary": summary, "operation": "put" if is_sent else "delete"},)
 
 
+WEBHOOK_TYPE: Final = ResourceType(
+    Webhook,
+    Scope.WRITE_RULES,
+    effects=describe_webhook_effect,
+    outside_effects=frozenset({"webhook"}),
+    irreversible_fields=frozenset({"secret_version"}),
+    check_permitted=refuse_former_webhook_secret,
+)
+
 WEBHOOKS: Final = resource(
-    ResourceType(
-        Webhook,
-        Scope.WRITE_RULES,
-        effects=describe_webhook_effect,
-        outside_effects=frozenset({"webhook"}),
-        irreversible_fields=frozenset({"secret_version"}),
-        check_permitted=refuse_former_webhook_secret,
-    ),
+    WEBHOOK_TYPE,
     "/webhooks/{webhookId}",
     listing=Listing("Webhooks, newest first."),
     get="One webhook.",
